@@ -1,0 +1,56 @@
+import type { CommandRecord, CommandState } from "../domain/command.js";
+import type { Decision } from "../domain/decision/decision.js";
+import type { SessionGrant } from "../domain/decision/grant.js";
+import type { Session, Workspace } from "../domain/session.js";
+import type { Principal } from "../ports/authenticator.js";
+import type { CommandPage } from "../ports/command-store.js";
+
+/** A submit after schema validation: units and defaults of the wire are already applied. */
+export interface Submission {
+  readonly argv: readonly string[];
+  readonly timeoutMs: number;
+  readonly maxStdoutChars: number;
+  readonly maxStderrChars: number;
+  readonly sourceObjects: readonly string[];
+  readonly reason: string | null;
+}
+
+/** How a submit is to be answered. `bodyHash` is the SHA-256 of the canonical JSON of the body. */
+export interface SubmitOptions {
+  readonly idempotency: { readonly key: string; readonly bodyHash: string } | null;
+  readonly waitMs: number;
+  readonly traceparent: string | null;
+  /** Aborted when the client goes away: ends the wait, never the command. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What the edges (HTTP, MCP) may ask of Bailiff. Every method checks scope and tenant itself and throws BailiffError;
+ * another tenant's things are `not_found`.
+ */
+export interface BailiffServices {
+  putWorkspace(principal: Principal, workspaceId: string): Promise<{ workspace: Workspace; created: boolean }>;
+  getWorkspace(principal: Principal, workspaceId: string): Promise<Workspace>;
+  deleteWorkspace(principal: Principal, workspaceId: string): Promise<void>;
+  createSession(
+    principal: Principal,
+    wanted: { readonly workspaceId: string; readonly profile: string | null; readonly grant: SessionGrant | null },
+  ): Promise<Session>;
+  getSession(principal: Principal, sessionId: string): Promise<Session>;
+  listSessions(principal: Principal, limit: number, cursor: string | null): Promise<{ sessions: readonly Session[]; nextCursor: string | null }>;
+  deleteSession(principal: Principal, sessionId: string): Promise<void>;
+  setCwd(principal: Principal, sessionId: string, path: string): Promise<Session>;
+  /** Throws BailiffError `denied` with the decision for a denial. */
+  submitCommand(principal: Principal, sessionId: string, submission: Submission, options: SubmitOptions): Promise<{ record: CommandRecord; duplicate: boolean }>;
+  getCommand(principal: Principal, commandId: string, waitMs: number, signal: AbortSignal): Promise<CommandRecord>;
+  listCommands(
+    principal: Principal,
+    query: { sessionId: string | null; state: CommandState | null; limit: number; cursor: string | null },
+  ): Promise<CommandPage>;
+  cancelCommand(principal: Principal, commandId: string): Promise<CommandRecord>;
+  /** The whole pipeline as a dry run; consumes nothing. */
+  explain(principal: Principal, sessionId: string, submission: Submission): Promise<Decision>;
+  /** Version and document of the policy in force. */
+  policy(principal: Principal): Promise<{ version: string; document: unknown }>;
+  readiness(): Promise<{ ready: boolean; checks: Readonly<Record<string, { ok: boolean; detail: string | null }>> }>;
+}

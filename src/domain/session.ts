@@ -1,0 +1,24 @@
+import type { SessionGrant } from "./decision/grant.js";
+
+/** One agent process: where it works, with which profile, under which authority. */
+export interface Session {
+  readonly id: string;
+  readonly tenant: string;
+  readonly workspaceId: string;
+  readonly profile: string;
+  /** Canonical and relative to the workspace root: `.` or `a/b`. */
+  readonly cwd: string;
+  readonly grant: SessionGrant;
+  readonly createdBy: string;
+  readonly createdAtMs: number;
+}
+
+/** One directory under the workspaces root; the id is unique within its tenant. */
+export interface Workspace {
+  readonly tenant: string;
+  readonly id: string;
+  readonly createdAtMs: number;
+  /** Who its files belong to; never 0. */
+  readonly uid: number;
+  readonly gid: number;
+}

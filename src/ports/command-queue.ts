@@ -1,0 +1,29 @@
+/** What travels through the queue: a command's id and a trace context, nothing else. */
+export interface QueueEntry {
+  readonly commandId: string;
+  readonly priority: number;
+  readonly traceparent: string | null;
+}
+
+/** The sending side. */
+export interface CommandQueue {
+  /** Idempotent on the command id. Rejects with StoreUnavailable. */
+  enqueue(pool: string, entry: QueueEntry): Promise<void>;
+  /** Remove an entry that no worker holds; true when it was there. */
+  withdraw(pool: string, commandId: string): Promise<boolean>;
+  /** Waiting and active entries. */
+  depth(pool: string): Promise<{ waiting: number; active: number }>;
+}
+
+/** The answer of a handler: `done` acknowledges, `give_back` puts the entry back untouched. */
+export type HandlerAnswer = "done" | "give_back";
+
+/** The receiving side: calls the handler for each entry, up to `concurrency` at once. */
+export interface QueueConsumer {
+  start(handler: (commandId: string) => Promise<HandlerAnswer>): Promise<void>;
+  /** Take no more; resolves when nothing is in the handlers. */
+  drain(): Promise<void>;
+  close(): Promise<void>;
+  /** False when no fetch has succeeded for a while though there was room. */
+  isFetching(): boolean;
+}

@@ -1,0 +1,101 @@
+import type { CommandRecord, CommandResult } from "../domain/command.js";
+
+/** What a submit asks the store to admit, atomically with quotas, grant and idempotency. */
+export interface Admission {
+  /** `queued`, `awaiting_approval`, or `finished` for a denial that leaves evidence. */
+  readonly record: CommandRecord;
+  readonly idempotency: { readonly key: string; readonly bodyHash: string } | null;
+  readonly quotas: AdmissionQuotas;
+}
+
+/** Bounds the admission checks and reserves; null is no bound. Rates and counts are per tenant unless named otherwise. */
+export interface AdmissionQuotas {
+  readonly tenantQueued: number | null;
+  readonly tenantConcurrent: number | null;
+  readonly sessionQueued: number | null;
+  readonly tenantRequestsPerMinute: number | null;
+  readonly totalQueued: number | null;
+  /** Relative share of the tenant in fair queueing; above 0. */
+  readonly tenantWeight: number;
+}
+
+/** The store's answer to an admission. Only `admitted` created anything. */
+export type AdmissionAnswer =
+  | { readonly kind: "admitted"; readonly priority: number }
+  | { readonly kind: "duplicate"; readonly commandId: string }
+  | { readonly kind: "idempotency_mismatch" }
+  | { readonly kind: "session_gone" }
+  | { readonly kind: "grant_exhausted" }
+  | { readonly kind: "quota"; readonly quota: keyof AdmissionQuotas; readonly limit: number; readonly retryAfterMs: number };
+
+/** The answer to a claim. Only `claimed` permits argv to be sent. */
+export type ClaimAnswer =
+  | { readonly kind: "claimed"; readonly fence: string; readonly record: CommandRecord }
+  | { readonly kind: "not_queued"; readonly state: CommandRecord["state"] | "missing" };
+
+/** The answer to a cancel. */
+export type CancelAnswer = "never_started" | "requested" | "already_finished" | "missing";
+
+/** One page of a listing, newest first. */
+export interface CommandPage {
+  readonly records: readonly CommandRecord[];
+  readonly nextCursor: string | null;
+}
+
+/** Redis is down, read-only, out of memory or did not answer; nothing is known to have changed unless said. */
+export class StoreUnavailable extends Error {
+  override readonly name = "StoreUnavailable";
+}
+
+/**
+ * The truth about commands. Every change is one atomic script that checks state and fence.
+ * Rejects with StoreUnavailable; never guesses.
+ */
+export interface CommandStore {
+  admit(admission: Admission): Promise<AdmissionAnswer>;
+  get(commandId: string): Promise<CommandRecord | null>;
+  list(query: {
+    readonly tenant: string;
+    readonly sessionId: string | null;
+    readonly state: CommandRecord["state"] | null;
+    readonly limit: number;
+    readonly cursor: string | null;
+  }): Promise<CommandPage>;
+  /** Compare-and-set `queued → dispatched` under a fresh fence; consumes the grant's dispatch; starts the lease. */
+  claim(commandId: string, workerId: string, fence: string, nowMs: number): Promise<ClaimAnswer>;
+  /** Record the container before argv is sent. False when the fence is no longer ours: then argv must not be sent. */
+  recordContainer(commandId: string, fence: string, containerId: string): Promise<boolean>;
+  /** `dispatched → queued` by the fence's holder, only before argv was sent. False when the fence is not ours. */
+  giveBack(commandId: string, fence: string): Promise<boolean>;
+  /** `dispatched → finished` by the fence's holder. False when somebody else ended it: the verdict stands. */
+  finish(commandId: string, fence: string, result: CommandResult, nowMs: number): Promise<boolean>;
+  /** The end of a command that never started (`queued` or `awaiting_approval`). False when it was neither. */
+  endUnstarted(commandId: string, result: CommandResult, nowMs: number): Promise<boolean>;
+  /** Atomic against dispatch: ends it unstarted, or sets the flag and tells the worker. */
+  requestCancel(commandId: string, unstartedResult: CommandResult, nowMs: number): Promise<CancelAnswer>;
+  /** Resolves with the record once finished, or with what it is when the time is over. Shares one subscription. */
+  waitForEnd(commandId: string, waitMs: number, signal: AbortSignal): Promise<CommandRecord | null>;
+}
+
+/** Tells a worker that a command it holds is to be cancelled. */
+export interface CancelFeed {
+  /** Calls `onCancel` for each cancel request; also to be checked once after a claim, from the record. */
+  subscribe(onCancel: (commandId: string) => void): Promise<() => Promise<void>>;
+}
+
+/** Which worker instances live, and which commands a dead one left. */
+export interface LeaseStore {
+  /** Renew this worker's lease. */
+  heartbeat(workerId: string, leaseMs: number, nowMs: number): Promise<void>;
+  /** Remove this worker's lease at an orderly end. */
+  leave(workerId: string): Promise<void>;
+  isAlive(workerId: string, nowMs: number): Promise<boolean>;
+  /** Dispatched commands whose worker holds no lease. */
+  orphaned(nowMs: number, limit: number): Promise<readonly CommandRecord[]>;
+  /** Queued records with no envelope in the queue (an add that was lost, a flushed queue). */
+  unqueued(nowMs: number, olderThanMs: number, limit: number): Promise<readonly CommandRecord[]>;
+  /** `dispatched → finished` as lost, whoever holds the fence, only while the holder's lease is gone. */
+  declareLost(commandId: string, fence: string, result: CommandResult, nowMs: number): Promise<boolean>;
+  /** One leader among all processes for a bounded time; true when this one is it. */
+  lead(role: string, holder: string, leaseMs: number): Promise<boolean>;
+}
