@@ -28,10 +28,20 @@ export type AdmissionAnswer =
   | { readonly kind: "grant_exhausted" }
   | { readonly kind: "quota"; readonly quota: keyof AdmissionQuotas; readonly limit: number; readonly retryAfterMs: number };
 
+/** A worker's wish to dispatch a command into a container it has made ready. */
+export interface Claim {
+  readonly commandId: string;
+  readonly workerId: string;
+  readonly fence: string;
+  readonly containerId: string;
+  readonly nowMs: number;
+}
+
 /** The answer to a claim. Only `claimed` permits argv to be sent. */
 export type ClaimAnswer =
   | { readonly kind: "claimed"; readonly fence: string; readonly record: CommandRecord }
-  | { readonly kind: "not_queued"; readonly state: CommandRecord["state"] | "missing" };
+  | { readonly kind: "not_queued"; readonly state: CommandRecord["state"] | "missing" }
+  | { readonly kind: "no_lease" };
 
 /** The answer to a cancel. */
 export type CancelAnswer = "never_started" | "requested" | "already_finished" | "missing";
@@ -61,10 +71,11 @@ export interface CommandStore {
     readonly limit: number;
     readonly cursor: string | null;
   }): Promise<CommandPage>;
-  /** Compare-and-set `queued → dispatched` under a fresh fence; consumes the grant's dispatch; starts the lease. */
-  claim(commandId: string, workerId: string, fence: string, nowMs: number): Promise<ClaimAnswer>;
-  /** Record the container before argv is sent. False when the fence is no longer ours: then argv must not be sent. */
-  recordContainer(commandId: string, fence: string, containerId: string): Promise<boolean>;
+  /**
+   * Compare-and-set `queued → dispatched` under a fresh fence, naming the container that will get the argv;
+   * consumes the grant's dispatch. Refused while the worker holds no lease: nothing could tell that it died.
+   */
+  claim(claim: Claim): Promise<ClaimAnswer>;
   /** `dispatched → queued` by the fence's holder, only before argv was sent. False when the fence is not ours. */
   giveBack(commandId: string, fence: string): Promise<boolean>;
   /** `dispatched → finished` by the fence's holder. False when somebody else ended it: the verdict stands. */
@@ -85,13 +96,15 @@ export interface CancelFeed {
 
 /** Which worker instances live, and which commands a dead one left. */
 export interface LeaseStore {
-  /** Renew this worker's lease. */
-  heartbeat(workerId: string, leaseMs: number, nowMs: number): Promise<void>;
+  /** Renew this worker's lease. `engineId` names the engine that holds its containers. */
+  heartbeat(lease: { readonly workerId: string; readonly engineId: string; readonly leaseMs: number; readonly nowMs: number }): Promise<void>;
   /** Remove this worker's lease at an orderly end. */
   leave(workerId: string): Promise<void>;
   isAlive(workerId: string, nowMs: number): Promise<boolean>;
-  /** Dispatched commands whose worker holds no lease. */
-  orphaned(nowMs: number, limit: number): Promise<readonly CommandRecord[]>;
+  /** Engines of the workers that hold a lease. */
+  liveEngines(nowMs: number): Promise<ReadonlySet<string>>;
+  /** Dispatched commands whose worker holds no lease, with the engine that worker used (null when not known). */
+  orphaned(nowMs: number, limit: number): Promise<readonly { readonly record: CommandRecord; readonly engineId: string | null }[]>;
   /** Queued records with no envelope in the queue (an add that was lost, a flushed queue). */
   unqueued(nowMs: number, olderThanMs: number, limit: number): Promise<readonly CommandRecord[]>;
   /** `dispatched → finished` as lost, whoever holds the fence, only while the holder's lease is gone. */

@@ -78,6 +78,8 @@ export interface ContainerListing {
 
 /** What the engine is and what it can enforce; `problems` empty when it is fit. */
 export interface EngineProbe {
+  /** Stable id of the engine, the same for every worker that uses it. */
+  readonly engineId: string;
   readonly apiVersion: string;
   readonly engineVersion: string;
   readonly cgroupVersion: string;
