@@ -1,0 +1,183 @@
+import type { CommandRecord, CommandResult } from "../../domain/command.js";
+import type { Decision } from "../../domain/decision/decision.js";
+import { classifyReport, lost, neverStarted } from "../../domain/outcome.js";
+import type { Ending } from "../../domain/outcome.js";
+import { dispatchedResult, unstartedResult } from "../../domain/result.js";
+import type { ServiceLimits } from "../../domain/limits.js";
+import type { Clock } from "../../ports/clock.js";
+import type { HandlerAnswer } from "../../ports/command-queue.js";
+import type { CommandStore } from "../../ports/command-store.js";
+import type { ContainerPurpose, ProcessEnd, ProcessRequest, ReadyContainer } from "../../ports/container-runtime.js";
+import { RuntimeFault } from "../../ports/container-runtime.js";
+import type { IdSource } from "../../ports/id-source.js";
+import type { Log, Metrics } from "../../ports/telemetry.js";
+import type { ActiveCommands } from "./active-commands.js";
+import type { PersistEnd } from "./persist-end.js";
+
+/** A command that passed the re-check, with everything its container needs. */
+export interface DispatchPlan {
+  readonly purpose: ContainerPurpose;
+  /** The argv as dispatched (hardened where the git guard says so) and the whole environment. */
+  readonly argv: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** The worker's own decision at dispatch; it can only get stricter than the record's. */
+export type Recheck =
+  | { readonly kind: "proceed"; readonly plan: DispatchPlan }
+  | { readonly kind: "refuse"; readonly decision: Decision | null; readonly detail: string };
+
+/** Hands out a container past its readiness frame; the pool or a cold start. */
+export interface ContainerLease {
+  acquire(purpose: ContainerPurpose, signal: AbortSignal): Promise<ReadyContainer>;
+  /** Kill and remove behind the result; never rejects, failures stay with the sweeper. */
+  dispose(container: ReadyContainer): void;
+}
+
+/**
+ * A worker that was stopped between claim and send for longer than this must not send: its lease may be over and the
+ * command may have been declared lost. Below the shortest lease and the shortest wait of the reconciler.
+ */
+const MAX_CLAIM_TO_SEND_MS = 3_000;
+
+/** How often a container may fail to start before the command ends as `start_failed`. */
+const MAX_PREPARE_FAILURES = 3;
+
+/**
+ * The way of one queue entry through a worker: re-check, container, claim, argv, end.
+ * The container is ready before the claim, so that everything that can fail for the engine's reasons fails while
+ * the command is still queued; behind the claim there is only one message to send.
+ */
+export function createExecuteCommand(deps: {
+  readonly commands: CommandStore;
+  readonly recheck: (record: CommandRecord) => Promise<Recheck>;
+  readonly containers: ContainerLease;
+  readonly active: ActiveCommands;
+  readonly persistEnd: PersistEnd;
+  readonly limits: ServiceLimits;
+  readonly workerId: string;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly isDraining: () => boolean;
+}): (commandId: string) => Promise<HandlerAnswer> {
+  const prepareFailures = new Map<string, number>();
+
+  const endUnstarted = async (record: CommandRecord, ending: Ending): Promise<HandlerAnswer> => {
+    await deps.commands.endUnstarted(record.id, unstartedResult(ending), deps.clock.nowMs());
+    prepareFailures.delete(record.id);
+    deps.metrics.count("bailiff_commands_finished_total", { outcome: ending.outcome, effect: ending.effect });
+    return "done";
+  };
+
+  /** The engine refused or did not answer; the command is still queued and no argv was sent. */
+  const prepareFailed = async (record: CommandRecord, error: unknown): Promise<HandlerAnswer> => {
+    const failures = (prepareFailures.get(record.id) ?? 0) + 1;
+    const code = error instanceof RuntimeFault ? error.code : "refused";
+    deps.metrics.count("bailiff_container_start_failures_total", { code });
+    deps.log.warn({ command_id: record.id, code, failures, err: error }, "no container could be made ready");
+    if (failures < MAX_PREPARE_FAILURES && code !== "image_missing" && code !== "mount_refused") {
+      prepareFailures.set(record.id, failures);
+      return "give_back";
+    }
+    return endUnstarted(record, {
+      outcome: "start_failed",
+      effect: "none",
+      returncode: null,
+      signal: null,
+      startFailure: { stage: "container", errno: code.toUpperCase(), message: "no container could be made ready" },
+      detail: null,
+    });
+  };
+
+  const dispatch = async (record: CommandRecord, plan: DispatchPlan, container: ReadyContainer): Promise<HandlerAnswer> => {
+    const fence = deps.ids.next("fen");
+    const claimedAtMs = deps.clock.nowMs();
+    const claim = await deps.commands.claim({
+      commandId: record.id,
+      workerId: deps.workerId,
+      fence,
+      containerId: container.containerId,
+      nowMs: claimedAtMs,
+    });
+    if (claim.kind === "no_lease") return "give_back";
+    if (claim.kind === "not_queued") return "done";
+    if (deps.clock.nowMs() - claimedAtMs > MAX_CLAIM_TO_SEND_MS) {
+      deps.metrics.count("bailiff_claims_given_back_total");
+      return (await deps.commands.giveBack(record.id, fence)) ? "give_back" : "done";
+    }
+    prepareFailures.delete(record.id);
+    const log = deps.log.child({ command_id: record.id, container_id: container.containerId });
+    log.info({ queue_wait_ms: claimedAtMs - (record.queuedAtMs ?? claimedAtMs) }, "command dispatched");
+    const active = deps.active.enter(record.id, container.containerId);
+    try {
+      if (claim.record.cancelRequested) active.cancel("cancelled");
+      const end = await container.run(processRequest(record, plan, deps.limits), active.signal);
+      // From here on the container has nothing more to say; its removal must not delay the answer.
+      deps.containers.dispose(container);
+      const result = resultOf(record, end, deps.limits, deps.clock.nowMs() - claimedAtMs);
+      const kept = await deps.persistEnd(record.id, fence, result);
+      deps.metrics.count("bailiff_commands_finished_total", { outcome: result.outcome, effect: result.effect });
+      deps.metrics.observe("bailiff_command_run_seconds", (result.usage?.wallMs ?? 0) / 1000, { outcome: result.outcome });
+      log.info({ outcome: result.outcome, effect: result.effect, kept }, "command finished");
+      return "done";
+    } finally {
+      active.leave();
+    }
+  };
+
+  return async (commandId) => {
+    if (deps.isDraining()) return "give_back";
+    const record = await deps.commands.get(commandId);
+    if (record === null || record.state !== "queued") return "done";
+    if (record.queuedAtMs !== null) {
+      deps.metrics.observe("bailiff_queue_wait_seconds", (deps.clock.nowMs() - record.queuedAtMs) / 1000);
+    }
+    const recheck = await deps.recheck(record);
+    if (recheck.kind === "refuse") return endUnstarted(record, neverStarted("denied", recheck.detail));
+
+    let container: ReadyContainer;
+    const startedAtMs = deps.clock.nowMs();
+    try {
+      container = await deps.containers.acquire(recheck.plan.purpose, AbortSignal.timeout(60_000));
+    } catch (error) {
+      return prepareFailed(record, error);
+    }
+    deps.metrics.observe("bailiff_container_acquire_seconds", (deps.clock.nowMs() - startedAtMs) / 1000);
+    try {
+      if (deps.isDraining()) return "give_back";
+      return await dispatch(record, recheck.plan, container);
+    } finally {
+      deps.containers.dispose(container);
+    }
+  };
+}
+
+function processRequest(record: CommandRecord, plan: DispatchPlan, limits: ServiceLimits): ProcessRequest {
+  return {
+    argv: plan.argv,
+    cwd: record.request.cwd,
+    environment: plan.environment,
+    timeoutMs: record.request.timeoutMs,
+    stdoutCaptureBytes: limits.streamCaptureBytes,
+    stdoutHardBytes: limits.streamHardBytes,
+    stderrCaptureBytes: limits.streamCaptureBytes,
+    stderrHardBytes: limits.streamHardBytes,
+    graceMs: limits.graceMs,
+  };
+}
+
+function resultOf(record: CommandRecord, end: ProcessEnd, limits: ServiceLimits, wallMs: number): CommandResult {
+  return dispatchedResult({
+    ending: end.kind === "report" ? classifyReport(end.report) : lost(end.detail),
+    stdout: end.stdout,
+    stderr: end.stderr,
+    report: end.kind === "report" ? end.report : null,
+    request: record.request,
+    serviceChars: limits.serviceChars,
+    persistenceBytes: limits.persistenceBytes,
+    gitHardened: record.decision.gitHardened,
+    wallMs,
+  });
+}

@@ -1,0 +1,50 @@
+import type { Clock } from "../../ports/clock.js";
+import type { LeaseStore } from "../../ports/command-store.js";
+import type { ContainerListing, ContainerRuntime } from "../../ports/container-runtime.js";
+import type { Log, Metrics } from "../../ports/telemetry.js";
+
+/** A container younger than this may belong to a call that is still under way. */
+const CREATION_GRACE_MS = 90_000;
+
+/**
+ * Removes containers that nobody holds: a dead worker's, created-never-started leftovers, own ones whose removal failed.
+ * Never a live peer's, never another deployment's (the runtime lists only this deployment's).
+ * A container labelled with a command is left to the reconciler unless this worker made it: the verdict comes with the removal.
+ */
+export function createSweepContainers(deps: {
+  readonly runtime: ContainerRuntime;
+  readonly leases: LeaseStore;
+  readonly heldHere: () => ReadonlySet<string>;
+  readonly workerId: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}): () => Promise<number> {
+  const isAbandoned = async (container: ContainerListing, nowMs: number): Promise<boolean> => {
+    if (container.workerId === deps.workerId) {
+      return !deps.heldHere().has(container.containerId) && nowMs - container.createdAtMs > CREATION_GRACE_MS;
+    }
+    if (container.workerId === null) return nowMs - container.createdAtMs > CREATION_GRACE_MS;
+    return !(await deps.leases.isAlive(container.workerId, nowMs));
+  };
+
+  return async () => {
+    let removed = 0;
+    for (const container of await deps.runtime.list()) {
+      if (!(await isAbandoned(container, deps.clock.nowMs()))) continue;
+      try {
+        await deps.runtime.remove(container.containerId);
+        removed += 1;
+        deps.metrics.count("bailiff_containers_swept_total");
+        deps.log.warn(
+          { container_id: container.containerId, worker_id: container.workerId, command_id: container.commandId },
+          "removed a container nobody holds",
+        );
+      } catch (error) {
+        deps.metrics.count("bailiff_container_removal_failures_total");
+        deps.log.warn({ container_id: container.containerId, err: error }, "a container nobody holds could not be removed");
+      }
+    }
+    return removed;
+  };
+}

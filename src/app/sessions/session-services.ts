@@ -1,0 +1,86 @@
+import { BailiffError } from "../../domain/errors.js";
+import type { SessionGrant } from "../../domain/grant/session-grant.js";
+import type { Session } from "../../domain/session.js";
+import type { Clock } from "../../ports/clock.js";
+import type { IdSource } from "../../ports/id-source.js";
+import type { PolicySource } from "../../ports/policy-source.js";
+import type { SessionStore } from "../../ports/session-store.js";
+import type { WorkspaceStore } from "../../ports/workspace-store.js";
+import { notFound, requireId, requireName, requireScope } from "../access.js";
+import type { BailiffServices } from "../services.js";
+import { usable } from "../workspaces/workspace-services.js";
+import { resolveCwd } from "./resolve-cwd.js";
+
+/** Use cases on sessions. Deleting a session cancels what it had not finished. */
+export function createSessionServices(deps: {
+  readonly sessions: SessionStore;
+  readonly workspaces: WorkspaceStore;
+  readonly policy: PolicySource;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly defaultProfile: string;
+  readonly defaultGrant: SessionGrant;
+  readonly cancel: (commandId: string) => Promise<unknown>;
+}): Pick<BailiffServices, "createSession" | "getSession" | "listSessions" | "deleteSession" | "setCwd"> {
+  const find = async (tenant: string, sessionId: string): Promise<Session> => {
+    requireId("ses", "session", sessionId);
+    const session = await deps.sessions.get(tenant, sessionId);
+    if (session === null) throw notFound("session");
+    return session;
+  };
+
+  return {
+    async createSession(principal, wanted) {
+      requireScope(principal, "sessions:write");
+      requireName("/workspace_id", wanted.workspaceId);
+      const workspace = await usable(() => deps.workspaces.get(principal.tenant, wanted.workspaceId));
+      if (workspace === null) throw notFound("workspace");
+      const profile = wanted.profile ?? deps.defaultProfile;
+      if (!deps.policy.current().profiles.has(profile)) {
+        throw new BailiffError("invalid_request", "the request is not valid", {
+          faults: [{ path: "/profile", message: "no such profile" }],
+        });
+      }
+      const nowMs = deps.clock.nowMs();
+      const session: Session = {
+        id: deps.ids.next("ses"),
+        tenant: principal.tenant,
+        workspaceId: wanted.workspaceId,
+        profile,
+        cwd: ".",
+        grant: wanted.grant ?? deps.defaultGrant,
+        createdBy: principal.id,
+        createdAtMs: nowMs,
+      };
+      await deps.sessions.create(session);
+      return session;
+    },
+
+    async getSession(principal, sessionId) {
+      requireScope(principal, "sessions:read");
+      return find(principal.tenant, sessionId);
+    },
+
+    async listSessions(principal, limit, cursor) {
+      requireScope(principal, "sessions:read");
+      return deps.sessions.list(principal.tenant, limit, cursor);
+    },
+
+    async deleteSession(principal, sessionId) {
+      requireScope(principal, "sessions:write");
+      requireId("ses", "session", sessionId);
+      const unfinished = await deps.sessions.remove(principal.tenant, sessionId);
+      if (unfinished === null) throw notFound("session");
+      await Promise.all(unfinished.map((commandId) => deps.cancel(commandId)));
+    },
+
+    async setCwd(principal, sessionId, path) {
+      // Navigation chooses where the agent's next command works, so it needs what submitting needs.
+      requireScope(principal, "commands:write");
+      const session = await find(principal.tenant, sessionId);
+      const cwd = await resolveCwd(deps.workspaces, session, path);
+      if (!(await deps.sessions.setCwd(principal.tenant, sessionId, cwd))) throw notFound("session");
+      return { ...session, cwd };
+    },
+  };
+}
