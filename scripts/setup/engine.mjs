@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { open, readFile, rm, stat } from "node:fs/promises";
 import { request } from "node:http";
 import { capture, findProgram } from "./command.mjs";
+import { readLiveProcess } from "./live-process.mjs";
 import { statePath } from "./paths.mjs";
 import { SetupError } from "./setup-error.mjs";
 
@@ -167,8 +168,7 @@ async function removeStalePid(path, program) {
 async function livePid(path, program) {
   const pid = Number.parseInt(await readFile(path, "utf8").catch(() => ""), 10);
   if (!Number.isInteger(pid)) return undefined;
-  const name = await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "");
-  return name.trim() === program ? pid : undefined;
+  return (await readLiveProcess(pid))?.name === program ? pid : undefined;
 }
 
 async function waitFor(condition, timeoutMs) {

@@ -1,84 +1,39 @@
-import { link, mkdir, readFile, rename, unlink, writeFile } from "node:fs/promises";
-import { stateDir, statePath } from "./paths.mjs";
+import { createHash } from "node:crypto";
+import { createServer } from "node:net";
+import { root } from "./paths.mjs";
 
 /**
- * Runs `work` while no other set-up of this checkout runs. A lock whose owner is dead is broken. The lock file
- * appears with its owner inside (a hard link), so that nobody ever reads a lock that isn't signed yet.
+ * Runs `work` while no other set-up of this checkout runs. The lock is an abstract Unix socket: the kernel gives it
+ * to one process and takes it back when that process dies, so there is never a stale one to judge.
  */
-export async function withSetupLock(progress, work, { path = statePath("setup.lock"), pollMs = 500 } = {}) {
-  await mkdir(stateDir, { recursive: true });
-  const mine = `${path}.${process.pid}`;
-  await writeFile(mine, JSON.stringify({ pid: process.pid, startedTicks: await startTicks(process.pid) }));
+export async function withSetupLock(progress, work, { name = root, pollMs = 500 } = {}) {
+  // Other systems have no abstract sockets; the single steps replace their products atomically there too.
+  if (process.platform !== "linux") return work();
+  const address = `\0bailiff-setup-${createHash("sha256").update(name).digest("hex").slice(0, 32)}`;
   let told = false;
-  try {
-    for (;;) {
-      const taken = await link(mine, path).then(
-        () => true,
-        (error) => {
-          if (error.code === "EEXIST") return false;
-          throw error;
-        },
-      );
-      if (taken) break;
-      const text = await readFile(path, "utf8").catch(() => undefined);
-      if (text === undefined) continue;
-      if (await isDead(text)) {
-        await breakLock(path, text);
-        continue;
+  for (;;) {
+    const held = await listen(address);
+    if (held) {
+      try {
+        return await work();
+      } finally {
+        await new Promise((resolve) => held.close(resolve));
       }
-      if (!told) {
-        progress.note(
-          `Waiting for another set-up of this checkout (process ${ownerOf(text)?.pid}) to finish`,
-        );
-        told = true;
-      }
-      await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
-    try {
-      return await work();
-    } finally {
-      await unlink(path).catch(() => {});
-    }
-  } finally {
-    await unlink(mine).catch(() => {});
+    if (!told) progress.note("Waiting for another set-up of this checkout to finish");
+    told = true;
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
 }
 
-/** Takes the dead lock away by a rename of its own; a live one that came in between is put back. */
-async function breakLock(path, deadText) {
-  const aside = `${path}.${process.pid}.dead`;
-  const moved = await rename(path, aside).then(
-    () => true,
-    () => false,
-  );
-  if (!moved) return;
-  if ((await readFile(aside, "utf8").catch(() => deadText)) !== deadText) {
-    await link(aside, path).catch(() => {});
-  }
-  await unlink(aside).catch(() => {});
-}
-
-async function isDead(text) {
-  const owner = ownerOf(text);
-  if (owner === undefined) return true;
-  try {
-    process.kill(owner.pid, 0);
-  } catch (error) {
-    return error.code === "ESRCH";
-  }
-  return (await startTicks(owner.pid)) !== owner.startedTicks;
-}
-
-function ownerOf(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** When a process started, in clock ticks since boot: tells a process from a later one with the same id. */
-async function startTicks(pid) {
-  const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-  return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+function listen(address) {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.unref();
+    server.once("error", (error) => {
+      if (error.code === "EADDRINUSE") resolve(undefined);
+      else reject(error);
+    });
+    server.listen({ path: address }, () => resolve(server));
+  });
 }

@@ -49,7 +49,8 @@ async function isPresent(programOrFile) {
 
 async function install(names) {
   // A service that a package starts would take its port from the machine's owner, and one that is enabled would do
-  // so at the next boot. Package scripts find these programs by PATH, so for this one installation they do nothing.
+  // so at the next boot. Package scripts find these programs by the PATH that apt gives them, so for this one
+  // installation they do nothing.
   const directory = await mkdtemp(join(tmpdir(), "bailiff-apt-"));
   try {
     for (const name of ["invoke-rc.d", "update-rc.d", "deb-systemd-invoke", "deb-systemd-helper"]) {
@@ -59,7 +60,6 @@ async function install(names) {
     const environment = {
       DEBIAN_FRONTEND: "noninteractive",
       NEEDRESTART_SUSPEND: "1",
-      PATH: `${directory}:${process.env.PATH ?? "/usr/sbin:/usr/bin:/sbin:/bin"}`,
     };
     // An unreachable third-party source makes `update` fail although the distribution's own answered; whether the
     // packages can be had is decided by `install`.
@@ -69,7 +69,16 @@ async function install(names) {
     });
     const installed = await capture(
       "apt-get",
-      ["-o", "DPkg::Lock::Timeout=300", "install", "--yes", "--no-install-recommends", ...names],
+      [
+        "-o",
+        "DPkg::Lock::Timeout=300",
+        "-o",
+        `DPkg::Path=${directory}:/usr/sbin:/usr/bin:/sbin:/bin`,
+        "install",
+        "--yes",
+        "--no-install-recommends",
+        ...names,
+      ],
       { env: environment, timeoutMs: 900_000 },
     );
     if (installed.code !== 0) {

@@ -1,0 +1,138 @@
+/** Who may import whom. Adapters know nothing of each other, decisions know nothing of the world. */
+
+const nodeBuiltIn = "^node:";
+
+/** One library in one folder: its replacement then touches that folder alone. */
+function onlyIn(name, library, folder) {
+  return {
+    name,
+    severity: "error",
+    comment: `${library} belongs to ${folder}`,
+    from: { path: "^src/", pathNot: folder },
+    to: { path: `^node_modules/(${library})/` },
+  };
+}
+
+export default {
+  forbidden: [
+    { name: "no-circular", severity: "error", from: {}, to: { circular: true } },
+    {
+      name: "no-orphans",
+      severity: "error",
+      comment: "A module that nothing imports and that imports nothing is forgotten code",
+      from: { orphan: true, pathNot: "\\.d\\.ts$" },
+      to: {},
+    },
+    {
+      name: "domain-is-pure",
+      severity: "error",
+      comment: "Domain imports domain and small pure libraries: no ports, no adapters, no input or output",
+      from: { path: "^src/domain/" },
+      to: { path: "^src/", pathNot: "^src/domain/" },
+    },
+    {
+      name: "domain-does-no-io",
+      severity: "error",
+      comment: "Hashing and path folding are computations; everything else of Node.js is the outside world",
+      from: { path: "^src/domain/" },
+      to: { dependencyTypes: ["core"], pathNot: "^(node:)?(crypto|path|path/posix|buffer|util)$" },
+    },
+    {
+      name: "ports-know-the-domain",
+      severity: "error",
+      from: { path: "^src/ports/" },
+      to: { path: "^src/", pathNot: "^src/(domain|ports)/" },
+    },
+    {
+      name: "app-knows-domain-and-ports",
+      severity: "error",
+      from: { path: "^src/app/" },
+      to: { path: "^src/", pathNot: "^src/(domain|ports|app)/" },
+    },
+    {
+      name: "contract-knows-the-domain",
+      severity: "error",
+      from: { path: "^src/contract/" },
+      to: { path: "^src/", pathNot: "^src/(domain|contract)/" },
+    },
+    {
+      name: "config-stands-alone",
+      severity: "error",
+      comment: "Configuration is a pure function of text; it may use the domain's bounds",
+      from: { path: "^src/config/" },
+      to: { path: "^src/", pathNot: "^src/(config|domain)/" },
+    },
+    {
+      name: "adapters-know-ports-not-use-cases",
+      severity: "error",
+      from: { path: "^src/adapters/(?!http/|mcp/)" },
+      to: { path: "^src/(app|contract|config|main|cli)/" },
+    },
+    {
+      name: "inbound-adapters-know-app-and-contract",
+      severity: "error",
+      from: { path: "^src/adapters/(http|mcp)/" },
+      to: { path: "^src/(config|main|cli)/" },
+    },
+    {
+      name: "adapters-do-not-know-each-other",
+      severity: "error",
+      from: { path: "^src/adapters/([^/]+)/" },
+      to: { path: "^src/adapters/", pathNot: "^src/adapters/$1/" },
+    },
+    {
+      name: "client-commands-speak-http",
+      severity: "error",
+      comment: "The client side knows the contract, never the server's parts",
+      from: { path: "^src/cli/" },
+      to: { path: "^src/", pathNot: "^src/(cli|contract|domain)/" },
+    },
+    {
+      name: "nothing-imports-main",
+      severity: "error",
+      from: { path: "^src/(?!main/)" },
+      to: { path: "^src/main/" },
+    },
+    {
+      name: "sources-do-not-know-tests",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { path: "^(test|bench|scripts|fixtures)/" },
+    },
+    onlyIn("dockerode-in-one-folder", "dockerode|docker-modem", "^src/adapters/docker/"),
+    onlyIn("redis-in-one-folder", "bullmq|ioredis", "^src/adapters/redis/"),
+    onlyIn(
+      "fastify-in-one-folder",
+      "fastify|@fastify/.*|fastify-type-provider-zod",
+      "^src/adapters/(http|mcp)/",
+    ),
+    {
+      name: "processes-in-main-alone",
+      severity: "error",
+      comment: "Commands run in containers; only a composition root starts a process of its own",
+      from: { path: "^src/", pathNot: "^src/main/" },
+      to: { path: `${nodeBuiltIn}?(child_process)$|^child_process$` },
+    },
+    {
+      name: "no-development-packages-in-sources",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "resolvable",
+      severity: "error",
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    tsConfig: { fileName: "tsconfig.json" },
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: "node_modules" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["import", "node", "default", "types"],
+    },
+  },
+};
