@@ -1,7 +1,5 @@
 /** Who may import whom. Adapters know nothing of each other, decisions know nothing of the world. */
 
-const nodeBuiltIn = "^node:";
-
 /** One library in one folder: its replacement then touches that folder alone. */
 function onlyIn(name, library, folder) {
   return {
@@ -9,7 +7,7 @@ function onlyIn(name, library, folder) {
     severity: "error",
     comment: `${library} belongs to ${folder}`,
     from: { path: "^src/", pathNot: folder },
-    to: { path: `^node_modules/(${library})/` },
+    to: { path: `(^|/)node_modules/(${library})/` },
   };
 }
 
@@ -111,7 +109,7 @@ export default {
       severity: "error",
       comment: "Commands run in containers; only a composition root starts a process of its own",
       from: { path: "^src/", pathNot: "^src/main/" },
-      to: { path: `${nodeBuiltIn}?(child_process)$|^child_process$` },
+      to: { path: "^(node:)?child_process$" },
     },
     {
       name: "no-development-packages-in-sources",

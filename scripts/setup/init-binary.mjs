@@ -38,5 +38,5 @@ export async function ensureInitBinary(progress) {
 }
 
 function inputs() {
-  return hashFiles(["images/init"], { skip: ["build"] });
+  return hashFiles(["images/init/src", "images/init/Makefile"]);
 }
