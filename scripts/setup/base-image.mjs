@@ -21,7 +21,7 @@ const bootstrappedBase = "bailiff-base:bootstrap";
  * `ownSources` says whether the base must keep its own apt sources, because it isn't this machine's distribution.
  */
 export async function findBaseImage(docker, progress) {
-  const named = process.env.BAILIFF_SANDBOX_BASE;
+  const named = process.env.SANDBOX_BASE_IMAGE;
   if (named) return { image: named, ownSources: true };
   const distribution = await readDistribution();
   const ownSources = distribution.codename !== "bookworm";
@@ -72,7 +72,7 @@ async function bootstrap(docker, progress, distribution) {
   if (stanzas.length === 0) {
     throw new SetupError(
       `No apt source for ${distribution.codename || "this distribution"} was found, and no image registry answers.`,
-      `Give the sandbox a base image yourself: load one with 'docker load', then set BAILIFF_SANDBOX_BASE to its name.`,
+      `Give the sandbox a base image yourself: load one with 'docker load', then set SANDBOX_BASE_IMAGE to its name.`,
     );
   }
   await progress.step(`Base image from ${distribution.codename} packages`, "about a minute", async () => {

@@ -51,7 +51,7 @@ async function inspect(docker) {
 async function hashInputs() {
   const hash = createHash("sha256");
   for (const name of ["Dockerfile", "packages.txt"]) hash.update(await readFile(join(sourceDirectory, name)));
-  hash.update(process.env.BAILIFF_SANDBOX_BASE ?? "");
+  hash.update(process.env.SANDBOX_BASE_IMAGE ?? "");
   return hash.digest("hex");
 }
 
