@@ -1,0 +1,401 @@
+import { isAbsolute, normalize } from "node:path";
+import { z } from "zod";
+import { NAME_PATTERN } from "../domain/ids.js";
+import { DEFAULT_SERVICE_LIMITS } from "../domain/limits.js";
+
+const DAY_MS = 24 * 3_600_000;
+const MIB = 1 << 20;
+const MAX_ID = 4_294_967_294;
+
+/** Signature algorithms a token may use. `none` and the HMAC family are left out: with them a public key would be a secret. */
+export const JWT_ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+] as const;
+
+const whole = (unit: string, min: number, max: number, fallback: number, reason: string) =>
+  z.int().min(min).max(max).default(fallback).meta({ unit, description: reason });
+
+const wholeOrNone = (unit: string, min: number, max: number, fallback: number | null, reason: string) =>
+  z.int().min(min).max(max).nullable().default(fallback).meta({ unit, description: reason });
+
+const optionalWhole = (unit: string, min: number, max: number, reason: string) =>
+  z.int().min(min).max(max).nullable().optional().meta({ unit, description: reason });
+
+const isCleanPath = (path: string) =>
+  isAbsolute(path) &&
+  normalize(path) === path &&
+  !path.includes("\0") &&
+  (path === "/" || !path.endsWith("/"));
+
+const absolutePath = z
+  .string()
+  .refine(isCleanPath, "must be an absolute path without `..`, `//` or a trailing `/`");
+
+const name = z
+  .string()
+  .regex(NAME_PATTERN, "must be 1 to 63 of a-z, 0-9, _ and -, starting with a letter or digit");
+
+const isLoopback = (host: string) =>
+  host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
+
+function isRedisUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol } = new URL(text);
+  return protocol === "redis:" || protocol === "rediss:";
+}
+
+function isKeySetUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
+}
+
+function isEngineHost(text: string): boolean {
+  if (text.startsWith("unix://")) return isCleanPath(text.slice("unix://".length));
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname, port } = new URL(text);
+  return protocol === "tcp:" && port !== "" && isLoopback(hostname);
+}
+
+const server = z.strictObject({
+  host: z
+    .string()
+    .min(1)
+    .max(255)
+    .default("127.0.0.1")
+    .meta({ unit: "address", description: "Loopback until someone decides who may reach the API." }),
+  port: whole("TCP port", 0, 65_535, 8080, "0 takes a free port; the start-up log says which."),
+  public_metrics: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Serve `/metrics` without a credential, for scrapers that have none." }),
+});
+
+const redis = z.strictObject({
+  url: z.string().refine(isRedisUrl, "must be a redis:// or rediss:// URL").nullable().default(null).meta({
+    unit: "URL",
+    secret: true,
+    description: "Null starts a private redis-server child, which only `bailiff all` can do.",
+  }),
+});
+
+const workspaces = z.strictObject({
+  root: absolutePath.nullable().default(null).meta({
+    unit: "path",
+    description:
+      "Where workspaces live, the same path for API, worker and engine. Null means `workspaces` under `data_dir`.",
+  }),
+  runner_uid: whole(
+    "uid",
+    1,
+    MAX_ID,
+    10_001,
+    "Owner of new workspaces and so the uid of their commands; never 0.",
+  ),
+  runner_gid: whole("gid", 1, MAX_ID, 10_001, "Group of new workspaces; never 0."),
+});
+
+const docker = z.strictObject({
+  host: z
+    .string()
+    .refine(isEngineHost, "must be unix:///absolute/path, or tcp://<loopback>:<port>")
+    .default("unix:///var/run/docker.sock")
+    .meta({
+      unit: "URL",
+      description: "The engine. Who can reach it is root on its host, so plain TCP is loopback only.",
+    }),
+});
+
+const worker = z.strictObject({
+  concurrency: whole("commands", 1, 256, 4, "Commands one worker runs at once."),
+  pools: z
+    .array(name)
+    .min(1)
+    .max(32)
+    .default(["default"])
+    .meta({ unit: "names", description: "Queues this worker takes from." }),
+  shutdown_grace_ms: whole(
+    "ms",
+    0,
+    DAY_MS,
+    25_000,
+    "How long SIGTERM lets running commands finish before they are killed; below the 30 s most supervisors allow.",
+  ),
+});
+
+const policy = z.strictObject({
+  files: z
+    .array(absolutePath)
+    .max(16)
+    .default([])
+    .meta({ unit: "paths", description: "Policy documents. Empty means the default policy that ships." }),
+});
+
+const images = z
+  .record(
+    name,
+    z
+      .string()
+      .regex(
+        /^(?:[a-z0-9][a-z0-9._/:-]{0,254}@)?sha256:[0-9a-f]{64}$/,
+        "must be pinned by digest: sha256:<64 hex> or name@sha256:<64 hex>",
+      ),
+  )
+  .default({})
+  .meta({
+    unit: "profile = digest",
+    description:
+      "Image of a profile, in place of the policy's: the digest of an image built here is only known after set-up.",
+  });
+
+const limits = z.strictObject({
+  default_timeout_ms: whole(
+    "ms",
+    1,
+    DAY_MS,
+    DEFAULT_SERVICE_LIMITS.defaultTimeoutMs,
+    "Timeout of a command that names none.",
+  ),
+  hard_timeout_ms: whole(
+    "ms",
+    1,
+    DAY_MS,
+    DEFAULT_SERVICE_LIMITS.hardTimeoutMs,
+    "The longest timeout a command may ask for.",
+  ),
+  default_call_chars: whole(
+    "code points",
+    1,
+    16 * MIB,
+    DEFAULT_SERVICE_LIMITS.defaultCallChars,
+    "Cap of each stream where a command names none; about what a model reads.",
+  ),
+  hard_call_chars: whole(
+    "code points",
+    1,
+    16 * MIB,
+    DEFAULT_SERVICE_LIMITS.hardCallChars,
+    "The highest cap a command may ask for.",
+  ),
+  service_chars: whole(
+    "code points",
+    1,
+    16 * MIB,
+    DEFAULT_SERVICE_LIMITS.serviceChars,
+    "Cap of the service on each stream, before the command's own.",
+  ),
+  stream_capture_bytes: whole(
+    "bytes",
+    1,
+    64 * MIB,
+    DEFAULT_SERVICE_LIMITS.streamCaptureBytes,
+    "Kept of each stream; the rest is counted and dropped.",
+  ),
+  stream_hard_bytes: whole(
+    "bytes",
+    1,
+    1024 * MIB,
+    DEFAULT_SERVICE_LIMITS.streamHardBytes,
+    "A stream that passes it ends its command.",
+  ),
+  persistence_bytes: whole(
+    "bytes",
+    1024,
+    16 * MIB,
+    DEFAULT_SERVICE_LIMITS.persistenceBytes,
+    "Largest result kept, as UTF-8 JSON; above it the text is omitted and the hashes stay.",
+  ),
+  request_body_bytes: whole(
+    "bytes",
+    1024,
+    64 * MIB,
+    DEFAULT_SERVICE_LIMITS.requestBodyBytes,
+    "Largest request body; above the 1 MiB of an argv, which JSON may escape.",
+  ),
+  grace_ms: whole(
+    "ms",
+    100,
+    60_000,
+    DEFAULT_SERVICE_LIMITS.graceMs,
+    "For the kill and the report after a timeout; later counts as lost.",
+  ),
+  approval_expiry_ms: whole(
+    "ms",
+    1000,
+    7 * DAY_MS,
+    DEFAULT_SERVICE_LIMITS.approvalExpiryMs,
+    "How long a command waits for a human.",
+  ),
+  result_ttl_ms: whole(
+    "ms",
+    60_000,
+    30 * DAY_MS,
+    DEFAULT_SERVICE_LIMITS.resultTtlMs,
+    "How long a result can be fetched.",
+  ),
+  evidence_ttl_ms: whole(
+    "ms",
+    60_000,
+    3650 * DAY_MS,
+    DEFAULT_SERVICE_LIMITS.evidenceTtlMs,
+    "How long evidence is kept.",
+  ),
+});
+
+const jwt = z.strictObject({
+  issuer: z.string().min(1).max(2048).meta({ unit: "text", description: "The `iss` a token must carry." }),
+  audience: z.string().min(1).max(2048).meta({ unit: "text", description: "The `aud` a token must carry." }),
+  jwks_url: z
+    .string()
+    .refine(isKeySetUrl, "must be an https URL (http on loopback only)")
+    .nullable()
+    .default(null)
+    .meta({ unit: "URL", description: "Where the issuer publishes its public keys." }),
+  jwks_file: absolutePath
+    .nullable()
+    .default(null)
+    .meta({ unit: "path", description: "The issuer's public keys as a file, in place of `jwks_url`." }),
+  algorithms: z
+    .array(z.enum(JWT_ALGORITHMS))
+    .min(1)
+    .default(["RS256", "ES256", "EdDSA"])
+    .meta({ unit: "names", description: "Signature algorithms accepted; `none` and HMAC can't be listed." }),
+  tenant_claim: z
+    .string()
+    .min(1)
+    .max(256)
+    .default("tenant")
+    .meta({ unit: "claim", description: "The claim that names the tenant." }),
+  scope_claim: z
+    .string()
+    .min(1)
+    .max(256)
+    .default("scope")
+    .meta({ unit: "claim", description: "The claim that lists the scopes; unknown ones are ignored." }),
+});
+
+const auth = z.strictObject({
+  keys_file: absolutePath.nullable().default(null).meta({
+    unit: "path",
+    description: "API keys, hashed. Null means `keys.yaml` under `data_dir`. Read again when it changes.",
+  }),
+  jwt: jwt.nullable().default(null).meta({ description: "Accept tokens of one issuer beside API keys." }),
+});
+
+const quotas = z.strictObject({
+  total_queued: wholeOrNone(
+    "commands",
+    1,
+    1_000_000,
+    20_000,
+    "Commands waiting in all tenants; bounds Redis's memory.",
+  ),
+  queued: wholeOrNone("commands", 1, 1_000_000, 10_000, "Commands one tenant may have waiting."),
+  concurrent: wholeOrNone("commands", 1, 100_000, null, "Commands of one tenant that run at once."),
+  session_queued: wholeOrNone(
+    "commands",
+    1,
+    1_000_000,
+    1000,
+    "Commands one session may have waiting; an agent in a loop meets it first.",
+  ),
+  requests_per_minute: wholeOrNone("requests", 1, 1_000_000, null, "Submits of one tenant per minute."),
+});
+
+const tenants = z
+  .record(
+    name,
+    z.strictObject({
+      weight: z
+        .number()
+        .min(0.01)
+        .max(100)
+        .default(1)
+        .meta({ unit: "share", description: "Share in fair queueing, relative to the other tenants." }),
+      queued: optionalWhole("commands", 1, 1_000_000, "In place of `quotas.queued`."),
+      concurrent: optionalWhole("commands", 1, 100_000, "In place of `quotas.concurrent`."),
+      session_queued: optionalWhole("commands", 1, 1_000_000, "In place of `quotas.session_queued`."),
+      requests_per_minute: optionalWhole(
+        "requests",
+        1,
+        1_000_000,
+        "In place of `quotas.requests_per_minute`.",
+      ),
+    }),
+  )
+  .default({})
+  .meta({ description: "Tenants that differ from the defaults. A tenant need not be listed." });
+
+const log = z.strictObject({
+  level: z
+    .enum(["debug", "info", "warn", "error", "silent"])
+    .default("info")
+    .meta({ description: "`debug` may show argv; the others never do." }),
+});
+
+const metrics = z.strictObject({
+  process: z
+    .boolean()
+    .default(true)
+    .meta({ description: "Also export the process's own numbers: memory, CPU, event loop." }),
+});
+
+/** A configuration file. The single source of what is valid, of the defaults and of `docs/configuration.md`. */
+export const configSchema = z.strictObject({
+  deployment: name.default("default").meta({
+    unit: "name",
+    description: "Marks this deployment's containers and keys, so that two can share an engine or a Redis.",
+  }),
+  data_dir: absolutePath
+    .default("/var/lib/bailiff")
+    .meta({ unit: "path", description: "Bailiff's own files. Never inside the workspaces root." }),
+  init_path: absolutePath.nullable().default(null).meta({
+    unit: "path",
+    description: "bailiff-init as the engine sees it. Null means the one that ships, once built.",
+  }),
+  server: server.prefault({}).meta({ description: "The HTTP API." }),
+  redis: redis.prefault({}).meta({ description: "Records and queues." }),
+  workspaces: workspaces.prefault({}).meta({ description: "Directories that commands work in." }),
+  docker: docker.prefault({}).meta({ description: "The engine that runs containers." }),
+  worker: worker.prefault({}).meta({ description: "The process that runs commands." }),
+  policy: policy.prefault({}).meta({ description: "Host policy." }),
+  images,
+  environment: z
+    .record(
+      z
+        .string()
+        .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, "must be a variable name")
+        .refine(
+          (key) => !/^(?:PATH|HOME|LANG|LD_.*|BAILIFF_.*)$/.test(key),
+          "is set by Bailiff or would change how programs load",
+        ),
+      z
+        .string()
+        .max(4096)
+        .refine((text) => !text.includes("\0"), "must not contain a NUL character"),
+    )
+    .default({})
+    .meta({
+      unit: "name = value",
+      description:
+        "Variables every command gets beside PATH, HOME and LANG. Commands can read them: no secrets.",
+    }),
+  limits: limits.prefault({}).meta({ description: "Bounds on time and output." }),
+  quotas: quotas.prefault({}).meta({ description: "Bounds on queueing; null is no bound." }),
+  tenants,
+  auth: auth.prefault({}).meta({ description: "Who may call." }),
+  log: log.prefault({}).meta({ description: "The log on standard error." }),
+  metrics: metrics.prefault({}).meta({ description: "Prometheus metrics." }),
+});
+
+/** A valid configuration file with its defaults filled in, in the names of the file. */
+export type ConfigDocument = z.infer<typeof configSchema>;

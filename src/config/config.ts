@@ -1,0 +1,61 @@
+import type { ServiceLimits } from "../domain/limits.js";
+
+/** Which tokens to accept beside API keys. Exactly one of `jwksUrl` and `jwksFile` is set. */
+export interface JwtConfig {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly jwksUrl: string | null;
+  readonly jwksFile: string | null;
+  readonly algorithms: readonly string[];
+  readonly tenantClaim: string;
+  readonly scopeClaim: string;
+}
+
+/** What one tenant gets; every bound is resolved, null is no bound. */
+export interface TenantConfig {
+  readonly totalQueued: number | null;
+  readonly tenantQueued: number | null;
+  readonly tenantConcurrent: number | null;
+  readonly sessionQueued: number | null;
+  readonly tenantRequestsPerMinute: number | null;
+  /** Share in fair queueing, relative to other tenants. */
+  readonly tenantWeight: number;
+}
+
+/** The configuration of a process: complete, checked and frozen. `docs/configuration.md` explains each field. */
+export interface Config {
+  readonly deployment: string;
+  readonly dataDir: string;
+  /** As the engine sees it; null where the shipped binary is to be used. */
+  readonly initPath: string | null;
+  readonly server: { readonly host: string; readonly port: number; readonly publicMetrics: boolean };
+  /** `url` null asks for a private redis-server child. */
+  readonly redis: { readonly url: string | null };
+  readonly workspaces: { readonly root: string; readonly runnerUid: number; readonly runnerGid: number };
+  /** `unix://…` or `tcp://…`. */
+  readonly docker: { readonly host: string };
+  readonly worker: {
+    readonly concurrency: number;
+    readonly pools: readonly string[];
+    readonly shutdownGraceMs: number;
+  };
+  /** Empty means the default policy that ships. */
+  readonly policy: { readonly files: readonly string[] };
+  /** Profile name to `sha256:…` or `name@sha256:…`. */
+  readonly images: Readonly<Record<string, string>>;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly limits: ServiceLimits;
+  /** For a tenant that is not in `tenants`. */
+  readonly defaultTenant: TenantConfig;
+  readonly tenants: Readonly<Record<string, TenantConfig>>;
+  readonly auth: { readonly keysFile: string; readonly jwt: JwtConfig | null };
+  readonly log: { readonly level: "debug" | "info" | "warn" | "error" | "silent" };
+  readonly metrics: { readonly process: boolean };
+}
+
+/** Quotas and weight of a tenant, whether or not it is configured. */
+export function tenantConfig(config: Config, tenant: string): TenantConfig {
+  return Object.hasOwn(config.tenants, tenant)
+    ? (config.tenants[tenant] ?? config.defaultTenant)
+    : config.defaultTenant;
+}

@@ -1,0 +1,17 @@
+import type { Config } from "./config.js";
+
+function redactUrl(url: string): string {
+  const parsed = new URL(url);
+  if (parsed.password !== "") parsed.password = "redacted";
+  for (const key of [...parsed.searchParams.keys()]) parsed.searchParams.set(key, "redacted");
+  return parsed.href;
+}
+
+/** The configuration as the start-up log may show it: no password, and of the commands' environment only the names. */
+export function redactConfig(config: Config): Record<string, unknown> {
+  return {
+    ...config,
+    redis: { url: config.redis.url === null ? null : redactUrl(config.redis.url) },
+    environment: Object.keys(config.environment),
+  };
+}

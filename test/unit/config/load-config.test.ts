@@ -1,0 +1,315 @@
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Config, tenantConfig } from "../../../src/config/config.js";
+import { ConfigError } from "../../../src/config/config-error.js";
+import { configFields } from "../../../src/config/config-fields.js";
+import { type ConfigSources, loadConfig } from "../../../src/config/load-config.js";
+import { redactConfig } from "../../../src/config/redact-config.js";
+import { DEFAULT_SERVICE_LIMITS } from "../../../src/domain/limits.js";
+
+const DIGEST = `sha256:${"a".repeat(64)}`;
+
+function load(fileText: string | null, more: Partial<ConfigSources> = {}): Config {
+  return loadConfig({
+    env: {},
+    fileText,
+    fileName: "bailiff.yaml",
+    readSecret: () => {
+      throw new Error("no such file");
+    },
+    ...more,
+  });
+}
+
+function problems(fileText: string | null, more: Partial<ConfigSources> = {}): string[] {
+  try {
+    load(fileText, more);
+  } catch (error) {
+    if (error instanceof ConfigError)
+      return error.problems.map(({ field, message }) => `${field}: ${message}`);
+    throw error;
+  }
+  return [];
+}
+
+describe("defaults", () => {
+  it("are a complete configuration on loopback, without a shared Redis and with the limits of the domain", () => {
+    const config = load(null);
+    expect(config.server).toEqual({ host: "127.0.0.1", port: 8080, publicMetrics: false });
+    expect(config.redis).toEqual({ url: null });
+    expect(config.workspaces).toEqual({
+      root: "/var/lib/bailiff/workspaces",
+      runnerUid: 10001,
+      runnerGid: 10001,
+    });
+    expect(config.limits).toEqual(DEFAULT_SERVICE_LIMITS);
+    expect(config.auth).toEqual({ keysFile: "/var/lib/bailiff/keys.yaml", jwt: null });
+    expect(config.worker.concurrency).toBe(4);
+  });
+
+  it("are the same for no file and for an empty one", () => {
+    expect(load("")).toEqual(load(null));
+    expect(load("# nothing\n")).toEqual(load(null));
+  });
+
+  it("are all inside their own bounds and have a reason", () => {
+    for (const field of configFields()) expect(field.reason, field.variable).not.toBe("");
+  });
+});
+
+describe("the file", () => {
+  it("that ships as the example loads, and names every section", () => {
+    const text = readFileSync("bailiff.example.yaml", "utf8");
+    expect(load(text).images).toEqual({ sandbox: expect.stringMatching(/^sha256:/) });
+    for (const section of new Set(configFields().map(({ path }) => path[0])))
+      expect(text).toContain(`${section}:`);
+  });
+
+  it("may be JSON", () => {
+    expect(load('{"server":{"port":9}}').server.port).toBe(9);
+  });
+
+  it("is refused with every problem at once, each with its field and its limit", () => {
+    const text = [
+      "server: { port: 70000, hots: x }",
+      "redis: { url: 'http://x' }",
+      "worker: { concurrency: '4' }",
+      "images: { sandbox: 'node:20', Bad: 3 }",
+      "limits: { grace_ms: 1.5 }",
+      "nonsense: 1",
+      "auth: { jwt: { issuer: i, algorithms: [HS256] } }",
+    ].join("\n");
+    expect(problems(text)).toEqual([
+      "server.port: must be at most 65535",
+      "server.hots: is not a known field",
+      "redis.url: must be a redis:// or rediss:// URL",
+      "worker.concurrency: must be of type number",
+      "images.sandbox: must be pinned by digest: sha256:<64 hex> or name@sha256:<64 hex>",
+      "images.Bad: must be 1 to 63 of a-z, 0-9, _ and -, starting with a letter or digit",
+      "limits.grace_ms: must be a whole number",
+      "auth.jwt.audience: is required",
+      "auth.jwt.algorithms.0: must be one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA",
+      "nonsense: is not a known field",
+    ]);
+  });
+
+  it("is refused with line and column where it is not YAML, or says a key twice, or has an unknown tag", () => {
+    expect(problems("server: [")).toEqual([expect.stringMatching(/^bailiff\.yaml:1:\d+: is not valid YAML/)]);
+    expect(problems("data_dir: /a\ndata_dir: /b")).toEqual([expect.stringMatching(/^bailiff\.yaml:2:1: /)]);
+    expect(problems("data_dir: !!js/function x")).toHaveLength(1);
+    expect(problems("- a")).toEqual(["bailiff.yaml: must be a mapping at the top"]);
+  });
+
+  it("does not take an alias bomb", () => {
+    const rows = ["a: &a [x,x,x,x,x,x,x,x,x,x]"];
+    for (let i = 1; i < 9; i += 1) {
+      const [from, to] = [String.fromCharCode(96 + i), String.fromCharCode(97 + i)];
+      rows.push(`${to}: &${to} [${Array(10).fill(`*${from}`).join(",")}]`);
+    }
+    expect(problems(rows.join("\n"))).toEqual(["bailiff.yaml: has too many or unresolved aliases"]);
+  });
+
+  it("can't reach a prototype through a key", () => {
+    expect(problems("__proto__: { polluted: true }")).toHaveLength(1);
+    expect(problems("tenants: { __proto__: { weight: 2 } }")).toHaveLength(1);
+    expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
+  });
+
+  it.each(["a", "/a/../b", "/a//b", "/a/", "/a\0b"])("takes no path like %j", (path) => {
+    expect(problems(JSON.stringify({ data_dir: path }))).toHaveLength(1);
+  });
+
+  it.each(["tcp://10.0.0.1:2375", "tcp://127.0.0.1", "unix://run/x.sock", "http://127.0.0.1:2375", "x"])(
+    "takes no engine at %j",
+    (host) => {
+      expect(problems(JSON.stringify({ docker: { host } }))).toHaveLength(1);
+    },
+  );
+
+  it("takes the engine at a socket or on loopback", () => {
+    expect(load("docker: { host: 'tcp://127.0.0.1:2375' }").docker.host).toBe("tcp://127.0.0.1:2375");
+    expect(load("docker: { host: 'unix:///run/x.sock' }").docker.host).toBe("unix:///run/x.sock");
+  });
+
+  it.each(["PATH", "HOME", "LANG", "LD_PRELOAD", "BAILIFF_X", "A-B", "1A", ""])(
+    "gives commands no variable named %j",
+    (name) => {
+      expect(problems(JSON.stringify({ environment: { [name]: "x" } }))).toHaveLength(1);
+    },
+  );
+});
+
+describe("every whole number", () => {
+  const bounded = configFields().filter((field) => field.form === "whole");
+
+  it.each(bounded.map((field) => [field.variable, field] as const))(
+    "%s is refused one below its minimum and one above its maximum",
+    (variable, field) => {
+      const [low, high] = /, (\d+) to (\d+)$/.exec(field.accepts)?.slice(1).map(Number) ?? [];
+      expect(low).toBeDefined();
+      expect(high).toBeDefined();
+      const says = (value: number) => problems(null, { env: { [variable]: String(value) } }).join("\n");
+      expect(says((low ?? 0) - 1)).toContain(`must be at least ${low} (set by ${variable})`);
+      expect(says((high ?? 0) + 1)).toContain(`must be at most ${high} (set by ${variable})`);
+      expect(says(low ?? 0)).not.toContain(`set by ${variable}`);
+      expect(says(high ?? 0)).not.toContain(`set by ${variable}`);
+    },
+  );
+});
+
+describe("the environment", () => {
+  it("wins over the file and takes every form", () => {
+    const config = load("server: { port: 1, host: '::1' }\nredis: { url: 'redis://file' }", {
+      env: {
+        BAILIFF_SERVER_PORT: "2",
+        BAILIFF_SERVER_PUBLIC_METRICS: "true",
+        BAILIFF_WORKER_POOLS: "default,gpu",
+        BAILIFF_IMAGES: `sandbox=${DIGEST}`,
+        BAILIFF_REDIS_URL: "",
+        BAILIFF_AUTH_JWT_ISSUER: "i",
+        BAILIFF_AUTH_JWT_AUDIENCE: "a",
+        BAILIFF_AUTH_JWT_JWKS_URL: "https://x/jwks",
+        PATH: "/bin",
+      },
+    });
+    expect(config.server).toEqual({ host: "::1", port: 2, publicMetrics: true });
+    expect(config.worker.pools).toEqual(["default", "gpu"]);
+    expect(config.images).toEqual({ sandbox: DIGEST });
+    expect(config.redis.url).toBeNull();
+    expect(config.auth.jwt?.jwksUrl).toBe("https://x/jwks");
+  });
+
+  it.each([
+    ["BAILIFF_SERVER_PROT", "80", "BAILIFF_SERVER_PROT: is not a known variable"],
+    ["BAILIFF_SERVER_PORT_FILE", "/x", "BAILIFF_SERVER_PORT_FILE: is not a known variable"],
+    ["BAILIFF_SERVER_PORT", "0x50", "BAILIFF_SERVER_PORT: must be a whole number in decimal digits"],
+    ["BAILIFF_SERVER_PORT", "080", "BAILIFF_SERVER_PORT: must be a whole number in decimal digits"],
+    ["BAILIFF_SERVER_PORT", "", "BAILIFF_SERVER_PORT: must not be empty"],
+    ["BAILIFF_SERVER_PUBLIC_METRICS", "yes", "BAILIFF_SERVER_PUBLIC_METRICS: must be true or false"],
+    ["BAILIFF_IMAGES", "=x", "BAILIFF_IMAGES: must be name=value pairs separated by commas"],
+    ["BAILIFF_REDIS_URL_FILE", "/gone", "BAILIFF_REDIS_URL_FILE: names a file that can't be read"],
+  ])("is refused for %s=%j", (variable, value, problem) => {
+    expect(problems(null, { env: { [variable]: value } })).toEqual([problem]);
+  });
+
+  it("leaves the command line's own variables alone", () => {
+    expect(problems(null, { env: { BAILIFF_API_KEY: "x", BAILIFF_URL: "y", BAILIFF_CONFIG: "z" } })).toEqual(
+      [],
+    );
+  });
+
+  it("reads a secret from the file its _FILE variable names, without the last line end", () => {
+    const config = load(null, {
+      env: { BAILIFF_REDIS_URL_FILE: "/run/secrets/redis" },
+      readSecret: (path) => (path === "/run/secrets/redis" ? "redis://:pw@r\n" : ""),
+    });
+    expect(config.redis.url).toBe("redis://:pw@r");
+  });
+
+  it("takes REDIS_URL too, but not against another value", () => {
+    expect(load(null, { env: { REDIS_URL: "redis://r" } }).redis.url).toBe("redis://r");
+    expect(problems(null, { env: { REDIS_URL: "redis://r", BAILIFF_REDIS_URL: "redis://s" } })).toEqual([
+      "REDIS_URL: contradicts BAILIFF_REDIS_URL; set only one",
+    ]);
+  });
+
+  it("names each field by a variable of its own", () => {
+    const variables = configFields()
+      .filter((field) => field.form !== null)
+      .flatMap((field) => (field.secret ? [field.variable, `${field.variable}_FILE`] : [field.variable]));
+    expect(new Set(variables).size).toBe(variables.length);
+  });
+});
+
+describe("fields against each other", () => {
+  it.each([
+    [
+      "limits: { default_timeout_ms: 2, hard_timeout_ms: 1 }",
+      "limits: limits.default_timeout_ms (2) must be at most limits.hard_timeout_ms (1)",
+    ],
+    ["limits: { stream_hard_bytes: 5 }", "limits: limits.streamCaptureBytes"],
+    [
+      "data_dir: /w/x\nworkspaces: { root: /w }\nauth: { keys_file: /k }",
+      "data_dir: must not be inside workspaces.root, where commands can write",
+    ],
+    [
+      "workspaces: { root: /w }\npolicy: { files: [/w/t/p.yaml] }",
+      "policy.files.0: must not be inside workspaces.root, where commands can write",
+    ],
+    ["workspaces: { root: / }", "data_dir: must not be inside workspaces.root, where commands can write"],
+    ["auth: { jwt: { issuer: i, audience: a } }", "auth.jwt: needs exactly one of jwks_url and jwks_file"],
+    [
+      "auth: { jwt: { issuer: i, audience: a, jwks_url: 'https://x', jwks_file: /x } }",
+      "auth.jwt: needs exactly one of jwks_url and jwks_file",
+    ],
+    [
+      "auth: { jwt: { issuer: i, audience: a, jwks_url: 'http://x' } }",
+      "auth.jwt.jwks_url: must be an https URL (http on loopback only)",
+    ],
+    ["worker: { shutdown_grace_ms: 1 }", "worker.shutdown_grace_ms: must be at least limits.grace_ms"],
+    ["worker: { pools: [a, a] }", "worker.pools: must not name a pool twice"],
+  ])("%j is refused", (text, problem) => {
+    const wanted = problem.replace(
+      "limits.streamCaptureBytes",
+      "limits.stream_capture_bytes (1048576) must be at most limits.stream_hard_bytes (5)",
+    );
+    expect(problems(text)).toContain(wanted);
+  });
+
+  it("/workspaces-old is not inside /workspaces", () => {
+    expect(problems("data_dir: /w-old\nworkspaces: { root: /w }")).toEqual([]);
+  });
+});
+
+describe("tenants", () => {
+  it("get the default quotas, with their own in place of them; null lifts a bound", () => {
+    const config = load(
+      "quotas: { queued: 5 }\ntenants: { big: { weight: 3, queued: null, concurrent: 2 } }",
+    );
+    expect(tenantConfig(config, "other")).toEqual({
+      totalQueued: 20000,
+      tenantQueued: 5,
+      tenantConcurrent: null,
+      sessionQueued: 1000,
+      tenantRequestsPerMinute: null,
+      tenantWeight: 1,
+    });
+    expect(tenantConfig(config, "big")).toMatchObject({
+      tenantQueued: null,
+      tenantConcurrent: 2,
+      tenantWeight: 3,
+    });
+    expect(tenantConfig(config, "constructor")).toEqual(config.defaultTenant);
+  });
+});
+
+describe("the result", () => {
+  it("is frozen all the way down", () => {
+    const visit = (value: unknown) => {
+      if (typeof value !== "object" || value === null) return;
+      expect(Object.isFrozen(value)).toBe(true);
+      for (const child of Object.values(value)) visit(child);
+    };
+    visit(load("tenants: { a: {} }\nauth: { jwt: { issuer: i, audience: a, jwks_file: /j } }"));
+  });
+
+  it("shows no password and no value of the commands' environment once redacted", () => {
+    const config = load(
+      "redis: { url: 'rediss://me:hunter2@r:1/0?token=hunter3' }\nenvironment: { A: hunter4 }",
+    );
+    const shown = JSON.stringify(redactConfig(config));
+    expect(shown).not.toMatch(/hunter/);
+    expect(shown).toContain("rediss://me:");
+    expect(shown).toContain('"environment":["A"]');
+  });
+
+  it("for any text is a configuration or a ConfigError that quotes nothing of a secret", () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const found = problems(text, { env: { BAILIFF_REDIS_URL: `hunter2${text}` } });
+        for (const problem of found) expect(problem).not.toContain("hunter2");
+      }),
+    );
+  });
+});
