@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { ensureBuild } from "./setup/build.mjs";
 import { root, statePath } from "./setup/paths.mjs";
 import { prepare } from "./setup/prepare.mjs";
 import { createProgress } from "./setup/progress.mjs";
@@ -11,8 +10,7 @@ const reportPath = statePath("test-report.json");
 
 try {
   const progress = createProgress();
-  await prepare(progress);
-  await ensureBuild(progress);
+  await prepare(progress, { build: true });
   process.exitCode = await runTests(process.argv.slice(2));
 } catch (error) {
   printFailure(error);

@@ -25,15 +25,24 @@ export async function readDistributionSources(codename) {
   }
   const stanzas = [];
   for (const file of files.sort()) {
-    const text = await readFile(file, "utf8").catch(() => "");
-    if (file.endsWith(".sources")) stanzas.push(...parseDeb822(text));
-    else if (file.endsWith(".list")) stanzas.push(...parseOneLine(text));
+    stanzas.push(...parseSources(file, await readFile(file, "utf8").catch(() => "")));
   }
-  return stanzas.filter(
-    (stanza) =>
-      stanza.Types?.split(/\s+/).includes("deb") &&
-      (stanza.Enabled ?? "yes").toLowerCase() !== "no" &&
-      stanza.Suites?.split(/\s+/).every((suite) => suite === codename || suite.startsWith(`${codename}-`)),
+  return stanzas.filter((stanza) => belongsTo(stanza, codename));
+}
+
+/** The stanzas of one file; a one-line entry becomes a stanza too. A file apt would ignore has none. */
+export function parseSources(file, text) {
+  if (file.endsWith(".sources")) return parseDeb822(text);
+  return file.endsWith(".list") ? parseOneLine(text) : [];
+}
+
+/** True for an enabled source of binary packages whose every suite is of that release. */
+export function belongsTo(stanza, codename) {
+  return (
+    codename !== "" &&
+    stanza.Types.split(/\s+/).includes("deb") &&
+    (stanza.Enabled ?? "yes").toLowerCase() !== "no" &&
+    stanza.Suites.split(/\s+/).every((suite) => suite === codename || suite.startsWith(`${codename}-`))
   );
 }
 
@@ -139,7 +148,7 @@ function parseDeb822(text) {
         stanza[key] += `\n${line}`;
       }
     }
-    if (stanza.URIs && stanza.Suites) stanzas.push(stanza);
+    if (stanza.Types && stanza.URIs && stanza.Suites) stanzas.push(stanza);
   }
   return stanzas;
 }

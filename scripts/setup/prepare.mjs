@@ -1,4 +1,5 @@
 import { rename, writeFile } from "node:fs/promises";
+import { ensureBuild } from "./build.mjs";
 import { createDockerClient } from "./docker-client.mjs";
 import { engineAnswers, ensureEngine } from "./engine.mjs";
 import { ensureInitBinary, initBinaryIsCurrent } from "./init-binary.mjs";
@@ -11,9 +12,9 @@ import { ensureSandboxImage } from "./sandbox-image.mjs";
 
 /**
  * Brings a fresh machine to where Bailiff and its tests can start, and does nothing where it is there already.
- * What was found is returned and kept in `.bailiff/environment.json`.
+ * With `build`, dist is made current too. What was found is returned and kept in `.bailiff/environment.json`.
  */
-export async function prepare(progress) {
+export async function prepare(progress, { build = false } = {}) {
   requireNode();
   return withSetupLock(progress, async () => {
     await ensureNodeModules(progress);
@@ -30,6 +31,7 @@ export async function prepare(progress) {
       initPath,
       redisServerPath,
     };
+    if (build) await ensureBuild(progress);
     const path = statePath("environment.json");
     await writeFile(`${path}.${process.pid}`, `${JSON.stringify(environment, null, 2)}\n`);
     await rename(`${path}.${process.pid}`, path);

@@ -1,0 +1,22 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { root } from "./setup/paths.mjs";
+import { prepare } from "./setup/prepare.mjs";
+import { createProgress } from "./setup/progress.mjs";
+import { printFailure } from "./setup/setup-error.mjs";
+
+try {
+  await prepare(createProgress(), { build: true });
+  process.exitCode = await new Promise((resolve, reject) => {
+    const child = spawn(
+      process.execPath,
+      ["--import", "tsx", join(root, "bench", "bench.ts"), ...process.argv.slice(2)],
+      { cwd: root, stdio: "inherit" },
+    );
+    child.on("error", reject);
+    child.on("close", (code) => resolve(code ?? 1));
+  });
+} catch (error) {
+  printFailure(error);
+  process.exitCode = 1;
+}
