@@ -11,6 +11,8 @@ export interface RuntimeProfile {
   readonly network: "none" | string;
   /** OCI runtime name as the engine knows it; null for the engine's default. */
   readonly ociRuntime: string | null;
+  /** Whether files in `/tmp` and HOME may be executed; absent means no. */
+  readonly execInTmp?: boolean;
   readonly limits: ContainerLimits;
 }
 
