@@ -1,0 +1,89 @@
+/** One metric: what it counts, which labels it has, and for a histogram its upper bounds in seconds. */
+export interface MetricDeclaration {
+  readonly kind: "counter" | "gauge" | "histogram";
+  readonly help: string;
+  readonly labels: readonly string[];
+  readonly buckets?: readonly number[];
+}
+
+const WAITS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+/**
+ * Every metric of Bailiff. Labels are from closed sets: tenants, ids, paths and argv are never labels, since a caller
+ * could then grow the series without bound.
+ */
+export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
+  bailiff_decisions_total: {
+    kind: "counter",
+    help: "Verdicts of each layer of the decision pipeline.",
+    labels: ["layer", "verdict"],
+  },
+  bailiff_commands_finished_total: {
+    kind: "counter",
+    help: "Commands that reached their end, by how they ended and what is known of their effect.",
+    labels: ["outcome", "effect"],
+  },
+  bailiff_commands_lost_total: {
+    kind: "counter",
+    help: "Commands ended as lost because their worker was gone.",
+    labels: [],
+  },
+  bailiff_commands_requeued_total: {
+    kind: "counter",
+    help: "Queued commands without an entry in the queue that were queued again.",
+    labels: [],
+  },
+  bailiff_claims_given_back_total: {
+    kind: "counter",
+    help: "Claims given back before argv was sent.",
+    labels: [],
+  },
+  bailiff_fenced_off_total: {
+    kind: "counter",
+    help: "Ends that were not written because another process had ended the command.",
+    labels: [],
+  },
+  bailiff_results_unwritten_total: {
+    kind: "counter",
+    help: "Ends that could not be written at all; the reconciler ends such a command as lost.",
+    labels: [],
+  },
+  bailiff_enqueue_failures_total: {
+    kind: "counter",
+    help: "Admitted commands that could not be put in the queue at once.",
+    labels: [],
+  },
+  bailiff_command_run_seconds: {
+    kind: "histogram",
+    help: "Wall time of a command's process.",
+    labels: ["outcome"],
+    buckets: WAITS,
+  },
+  bailiff_queue_wait_seconds: {
+    kind: "histogram",
+    help: "From queued to dispatched.",
+    labels: [],
+    buckets: WAITS,
+  },
+  bailiff_container_acquire_seconds: {
+    kind: "histogram",
+    help: "From the need for a container to a ready one.",
+    labels: [],
+    buckets: WAITS,
+  },
+  bailiff_container_start_failures_total: {
+    kind: "counter",
+    help: "Containers that could not be made ready.",
+    labels: ["code"],
+  },
+  bailiff_container_removal_failures_total: {
+    kind: "counter",
+    help: "Containers whose removal the engine did not confirm; the sweeper tries again.",
+    labels: [],
+  },
+  bailiff_containers_swept_total: {
+    kind: "counter",
+    help: "Containers removed by the sweeper because nobody held them.",
+    labels: [],
+  },
+};

@@ -1,0 +1,69 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Metrics } from "../../ports/telemetry.js";
+import type { MetricDeclaration } from "./metric-table.js";
+
+/** Metrics that can be scraped. */
+export interface PrometheusMetrics extends Metrics {
+  /** The current values in Prometheus's text format. */
+  metricsText(): Promise<string>;
+  /** The media type of that text. */
+  readonly contentType: string;
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Told of a use that the table does not declare; throws in tests, logs in a process that must go on. */
+export type OnUndeclared = (problem: string) => void;
+
+/** Metrics from a declared table, in a registry of their own. */
+export function createPrometheusMetrics(settings: {
+  readonly table: Readonly<Record<string, MetricDeclaration>>;
+  /** Also export the process's own numbers. */
+  readonly process: boolean;
+  readonly onUndeclared: OnUndeclared;
+}): PrometheusMetrics {
+  const registry = new Registry();
+  const counters = new Map<string, Counter>();
+  const gauges = new Map<string, Gauge>();
+  const histograms = new Map<string, Histogram>();
+
+  for (const [name, { kind, help, labels, buckets }] of Object.entries(settings.table)) {
+    const shared = { name, help, labelNames: [...labels], registers: [registry] };
+    if (kind === "counter") counters.set(name, new Counter(shared));
+    else if (kind === "gauge") gauges.set(name, new Gauge(shared));
+    else histograms.set(name, new Histogram({ ...shared, buckets: [...(buckets ?? [])] }));
+  }
+  if (settings.process) collectDefaultMetrics({ register: registry });
+
+  const use = <T>(
+    held: ReadonlyMap<string, T>,
+    kind: string,
+    name: string,
+    labels: Labels,
+    act: (metric: T) => void,
+  ) => {
+    const metric = held.get(name);
+    if (metric === undefined) {
+      settings.onUndeclared(`${name} is not a declared ${kind}`);
+      return;
+    }
+    const declared = settings.table[name]?.labels ?? [];
+    const given = Object.keys(labels);
+    if (given.length !== declared.length || given.some((label) => !declared.includes(label))) {
+      settings.onUndeclared(`${name} takes the labels [${declared.join(", ")}], not [${given.join(", ")}]`);
+      return;
+    }
+    act(metric);
+  };
+
+  return {
+    count: (name, labels = {}, by = 1) =>
+      use(counters, "counter", name, labels, (metric) => metric.inc(labels, by)),
+    observe: (name, valueSeconds, labels = {}) =>
+      use(histograms, "histogram", name, labels, (metric) => metric.observe(labels, valueSeconds)),
+    gauge: (name, value, labels = {}) =>
+      use(gauges, "gauge", name, labels, (metric) => metric.set(labels, value)),
+    metricsText: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}
