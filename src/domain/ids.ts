@@ -7,7 +7,7 @@ export function isName(text: string): boolean {
 }
 
 /** Prefixes of generated ids; the rest is 26 characters of Crockford base 32, sortable by time (a ULID in lower case). */
-export type IdKind = "cmd" | "ses" | "apr" | "wrk" | "fen" | "key";
+export type IdKind = "cmd" | "ses" | "apr" | "wrk" | "fen" | "key" | "req";
 
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 

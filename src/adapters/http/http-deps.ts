@@ -1,0 +1,46 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault } from "fastify";
+import type { ZodTypeProvider } from "fastify-type-provider-zod";
+import type { BailiffServices } from "../../app/services.js";
+import type { SessionGrant } from "../../domain/decision/grant.js";
+import type { ServiceLimits } from "../../domain/limits.js";
+import type { Authenticator, Principal } from "../../ports/authenticator.js";
+import type { Clock } from "../../ports/clock.js";
+import type { IdSource } from "../../ports/id-source.js";
+import type { Log, Metrics } from "../../ports/telemetry.js";
+import type { WaitRegistry } from "./wait-registry.js";
+
+/** What the HTTP edge is made of. */
+export interface HttpDeps {
+  readonly services: BailiffServices;
+  readonly authenticator: Authenticator;
+  readonly limits: ServiceLimits;
+  /** Fills in what a caller's grant leaves out. */
+  readonly defaultGrant: SessionGrant;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  /** The Prometheus text of this process. */
+  readonly metricsText: () => Promise<string>;
+  /** Whether `/metrics` answers without a key; otherwise it needs the scope `admin`. */
+  readonly metricsPublic: boolean;
+  /** Shown in the OpenAPI document. */
+  readonly version: string;
+}
+
+/** A fastify scope whose routes are typed by their zod schemas. */
+export type HttpScope = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
+
+/** What routes of the authenticated scope are built from. */
+export interface RouteDeps extends HttpDeps {
+  /** The caller; throws when the request did not pass the scope's authentication. */
+  readonly principalOf: (request: FastifyRequest) => Principal;
+  readonly waits: WaitRegistry;
+}

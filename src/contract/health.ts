@@ -1,0 +1,24 @@
+import { z } from "zod";
+
+/** `/healthz`. */
+export const healthSchema = z.strictObject({ status: z.literal("ok") });
+
+/** `/readyz`: every check by name. */
+export const readinessSchema = z.strictObject({
+  ready: z.boolean(),
+  checks: z.record(z.string(), z.strictObject({ ok: z.boolean(), detail: z.string().nullable() })),
+});
+
+/** Readiness on the wire. */
+export type ReadinessWire = z.output<typeof readinessSchema>;
+
+/** Readiness as callers see it. */
+export function readinessToWire(readiness: {
+  readonly ready: boolean;
+  readonly checks: Readonly<Record<string, { readonly ok: boolean; readonly detail: string | null }>>;
+}): ReadinessWire {
+  const checks = Object.entries(readiness.checks).map(
+    ([name, check]) => [name, { ok: check.ok, detail: check.detail }] as const,
+  );
+  return { ready: readiness.ready, checks: Object.fromEntries(checks) };
+}

@@ -1,0 +1,147 @@
+import { z } from "zod";
+import type { SessionGrant } from "../domain/decision/grant.js";
+import { POLICY_LEVELS } from "../domain/decision/grant.js";
+import { isName } from "../domain/ids.js";
+import type { Session } from "../domain/session.js";
+import { nextCursorSchema, pagingShape } from "./paging.js";
+import {
+  argvSchema,
+  isoTime,
+  isoTimeOrNull,
+  shortListSchema,
+  textSchema,
+  timeSchema,
+} from "./wire-values.js";
+
+/** The most vectors one grant may name. */
+const MAX_VECTORS = 64;
+
+/** The name of something a caller chooses: a workspace, a profile. */
+export function nameSchema(description: string) {
+  return z
+    .string()
+    .refine(isName, "must be 1 to 63 of a-z, 0-9, _ and -, and begin with a letter or digit")
+    .meta({ pattern: "^[a-z0-9][a-z0-9_-]{0,62}$", description });
+}
+
+const vectorSchema = z.strictObject({
+  argv: argvSchema(),
+  match: z.enum(["exact", "prefix"]),
+  uses: z
+    .int()
+    .min(1)
+    .optional()
+    .meta({ description: "Dispatches it covers; without it, as many as the grant has." }),
+});
+
+/** What an operator grants a session. What it leaves out is as the service's default grant says. */
+export const grantSchema = z.strictObject({
+  level: z.enum(POLICY_LEVELS).optional(),
+  dispatches: z.int().min(0).optional().meta({ description: "How many commands the session may start." }),
+  expires_at: z.iso.datetime({ offset: true, error: "must be an ISO 8601 time with an offset" }).optional(),
+  executables: shortListSchema({
+    maxItems: 256,
+    minItems: 1,
+    maxItemBytes: 4096,
+    description: "Patterns (`*`, `?`) of executables as argv[0] names them.",
+  }).optional(),
+  vectors: z.array(vectorSchema).max(MAX_VECTORS).optional().meta({
+    description: "Vectors for which an ask of the policy becomes an allow; nothing else changes.",
+  }),
+});
+
+/** The body of `POST /v1/sessions`. */
+export const sessionBodySchema = z.strictObject({
+  workspace_id: nameSchema("The workspace it works in."),
+  profile: nameSchema("The image profile; the service's default unless told.").optional(),
+  grant: grantSchema.optional(),
+});
+
+/** A grant as the caller sent it. */
+export type GrantWire = z.output<typeof grantSchema>;
+
+/** A whole grant from what the caller sent and the defaults of the service. */
+export function grantFromWire(wire: GrantWire, defaults: SessionGrant): SessionGrant {
+  return {
+    level: wire.level ?? defaults.level,
+    revoked: false,
+    expiresAtMs: wire.expires_at === undefined ? defaults.expiresAtMs : Date.parse(wire.expires_at),
+    dispatchesLeft: wire.dispatches ?? defaults.dispatchesLeft,
+    executables: wire.executables ?? defaults.executables,
+    vectors:
+      wire.vectors?.map((vector) => ({
+        argv: vector.argv,
+        match: vector.match,
+        usesLeft: vector.uses ?? null,
+      })) ?? defaults.vectors,
+  };
+}
+
+/** The body of `PUT /v1/sessions/{id}/cwd`. */
+export const cwdBodySchema = z.strictObject({
+  path: textSchema({
+    maxBytes: 4096,
+    description: "A directory of the workspace: relative to the current one, or absolute under `/workspace`.",
+  }),
+});
+
+/** `GET /v1/sessions`. */
+export const sessionListQuerySchema = z.strictObject(pagingShape);
+
+/** A session as callers see it. */
+export const sessionSchema = z.strictObject({
+  session_id: z.string(),
+  workspace_id: z.string(),
+  profile: z.string(),
+  cwd: z.string().meta({ description: "Relative to the workspace root: `.` or `a/b`." }),
+  grant: z.strictObject({
+    level: z.enum(POLICY_LEVELS),
+    revoked: z.boolean(),
+    expires_at: timeSchema.nullable(),
+    dispatches_left: z.int().nullable(),
+    executables: z.array(z.string()).nullable(),
+    vectors: z.array(
+      z.strictObject({
+        argv: z.array(z.string()),
+        match: z.enum(["exact", "prefix"]),
+        uses_left: z.int().nullable(),
+      }),
+    ),
+  }),
+  created_by: z.string(),
+  created_at: timeSchema,
+});
+
+/** A session on the wire. */
+export type SessionWire = z.output<typeof sessionSchema>;
+
+/** One page of sessions. */
+export const sessionPageSchema = z.strictObject({
+  sessions: z.array(sessionSchema),
+  next_cursor: nextCursorSchema,
+});
+
+/** Maps a session; its tenant is the caller's own. */
+export function sessionToWire(session: Session): SessionWire {
+  const grant = session.grant;
+  return {
+    session_id: session.id,
+    workspace_id: session.workspaceId,
+    profile: session.profile,
+    cwd: session.cwd,
+    grant: {
+      level: grant.level,
+      revoked: grant.revoked,
+      expires_at: isoTimeOrNull(grant.expiresAtMs),
+      dispatches_left: grant.dispatchesLeft,
+      executables: grant.executables === null ? null : [...grant.executables],
+      vectors: grant.vectors.map((vector) => ({
+        argv: [...vector.argv],
+        match: vector.match,
+        uses_left: vector.usesLeft,
+      })),
+    },
+    created_by: session.createdBy,
+    created_at: isoTime(session.createdAtMs),
+  };
+}
