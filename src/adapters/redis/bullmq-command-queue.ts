@@ -1,0 +1,76 @@
+import { Queue } from "bullmq";
+import type { Redis } from "ioredis";
+import type { CommandQueue } from "../../ports/command-queue.js";
+import type { Log } from "../../ports/telemetry.js";
+import type { Keys } from "./keys.js";
+import { orUnavailableWithin } from "./store-failure.js";
+
+/** What a queue entry holds besides the command's id, which is the job's id. */
+export interface Envelope {
+  readonly commandId: string;
+  readonly traceparent: string | null;
+}
+
+/** The queue's sending side, and how it ends. */
+export interface BullmqCommandQueue extends CommandQueue {
+  close(): Promise<void>;
+}
+
+/** BullMQ's event stream has no readers here; it is kept short. */
+const EVENTS_KEPT = 100;
+const LIMIT_MS = 3_000;
+
+/**
+ * One BullMQ queue per pool, on the connection of the store.
+ * An envelope exists exactly as long as its entry waits or is held: that is how the reconciler sees that one is missing.
+ */
+export function createBullmqCommandQueue(redis: Redis, keys: Keys, log: Log): BullmqCommandQueue {
+  const queues = new Map<string, Queue<Envelope>>();
+
+  const queueOf = (pool: string): Queue<Envelope> => {
+    const known = queues.get(pool);
+    if (known !== undefined) return known;
+    const queue = new Queue<Envelope>(pool, {
+      connection: redis,
+      prefix: keys.queuePrefix,
+      streams: { events: { maxLen: EVENTS_KEPT } },
+    });
+    queue.on("error", (error) => log.debug({ pool, err: error }, "the queue's connection failed"));
+    queues.set(pool, queue);
+    return queue;
+  };
+
+  return {
+    async enqueue(pool, { commandId, priority, traceparent }) {
+      await orUnavailableWithin(LIMIT_MS, () =>
+        queueOf(pool).add(
+          "command",
+          { commandId, traceparent },
+          { jobId: commandId, priority, attempts: 1, removeOnComplete: true, removeOnFail: true },
+        ),
+      );
+    },
+
+    async withdraw(pool, commandId) {
+      return orUnavailableWithin(LIMIT_MS, async () => {
+        if ((await redis.exists(keys.envelope(pool, commandId))) === 0) return false;
+        return (await queueOf(pool).remove(commandId)) === 1;
+      });
+    },
+
+    async depth(pool) {
+      return orUnavailableWithin(LIMIT_MS, async () => {
+        const counts = await queueOf(pool).getJobCounts("wait", "prioritized", "active");
+        return {
+          waiting: (counts["wait"] ?? 0) + (counts["prioritized"] ?? 0),
+          active: counts["active"] ?? 0,
+        };
+      });
+    },
+
+    async close() {
+      await Promise.all([...queues.values()].map((queue) => queue.close().catch(() => undefined)));
+      queues.clear();
+    },
+  };
+}

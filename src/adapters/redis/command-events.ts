@@ -1,0 +1,56 @@
+import type { Redis } from "ioredis";
+import type { Keys } from "./keys.js";
+
+/** One process's only subscription: what changed, what is to be cancelled, and when messages may have been missed. */
+export interface CommandEvents {
+  onChanged(listener: (commandId: string, state: string) => void): () => void;
+  onCancel(listener: (commandId: string) => void): () => void;
+  /** Called when the connection is (again) subscribed: what was published before is not coming. */
+  onResumed(listener: () => void): () => void;
+  close(): void;
+}
+
+/** Subscribes on a connection of its own, which it expects to reconnect and to subscribe again by itself. */
+export function createCommandEvents(subscriber: Redis, keys: Keys): CommandEvents {
+  const changed = new Set<(commandId: string, state: string) => void>();
+  const cancels = new Set<(commandId: string) => void>();
+  const resumed = new Set<() => void>();
+
+  const subscribe = () => {
+    subscriber.subscribe(keys.changedChannel, keys.cancelChannel).then(
+      () => {
+        for (const listener of resumed) listener();
+      },
+      // The connection broke meanwhile; `ready` comes again.
+      () => undefined,
+    );
+  };
+  const onMessage = (channel: string, message: string) => {
+    if (channel === keys.cancelChannel) {
+      for (const listener of cancels) listener(message);
+      return;
+    }
+    const [commandId, state] = message.split(" ");
+    if (commandId === undefined || state === undefined) return;
+    for (const listener of changed) listener(commandId, state);
+  };
+  subscriber.on("ready", subscribe);
+  subscriber.on("message", onMessage);
+  if (subscriber.status === "ready") subscribe();
+
+  const register = <T>(listeners: Set<T>, listener: T) => {
+    listeners.add(listener);
+    return () => {
+      listeners.delete(listener);
+    };
+  };
+  return {
+    onChanged: (listener) => register(changed, listener),
+    onCancel: (listener) => register(cancels, listener),
+    onResumed: (listener) => register(resumed, listener),
+    close() {
+      subscriber.off("ready", subscribe);
+      subscriber.off("message", onMessage);
+    },
+  };
+}

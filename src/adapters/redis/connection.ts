@@ -1,0 +1,101 @@
+import { Redis, type RedisOptions } from "ioredis";
+import { StoreUnavailable } from "../../ports/command-store.js";
+import type { Log } from "../../ports/telemetry.js";
+import { orUnavailable } from "./store-failure.js";
+
+/** Where Redis is. */
+export interface RedisEndpoint {
+  /** `redis://` or `rediss://`, with user, password and database as usual. */
+  readonly url: string;
+  /** Bound on one command; default 2,000. */
+  readonly commandTimeoutMs?: number;
+}
+
+/**
+ * `commands` fails fast and never sends a command twice; `subscriber` holds the subscriptions;
+ * `fetcher` is for BullMQ's worker, whose blocking commands wait for Redis to come back.
+ */
+export type ConnectionRole = "commands" | "subscriber" | "fetcher";
+
+const FIRST_CONNECT_LIMIT_MS = 10_000;
+
+/** A client that reconnects for ever and whose errors are logged, once per outage. Not connected yet. */
+export function createRedisClient(endpoint: RedisEndpoint, role: ConnectionRole, log: Log): Redis {
+  const commandTimeoutMs = endpoint.commandTimeoutMs ?? 2_000;
+  const common: RedisOptions = {
+    lazyConnect: true,
+    connectTimeout: commandTimeoutMs,
+    connectionName: `bailiff-${role}`,
+    keepAlive: 5_000,
+    // Jitter, so that all processes of a deployment do not come back in the same instant.
+    retryStrategy: (attempt) =>
+      Math.round(Math.min(1_000, 50 * 2 ** Math.min(attempt, 6)) * (0.75 + Math.random() / 2)),
+    // A primary that became a replica: connect anew, to whatever the name stands for now.
+    reconnectOnError: (error) => error.message.startsWith("READONLY"),
+  };
+  const byRole: Record<ConnectionRole, RedisOptions> = {
+    // What was sent when the connection broke may have been done: it fails, and whoever asked decides.
+    commands: {
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      commandTimeout: commandTimeoutMs,
+      socketTimeout: 2 * commandTimeoutMs,
+    },
+    subscriber: { maxRetriesPerRequest: null, autoResubscribe: true },
+    fetcher: { maxRetriesPerRequest: null },
+  };
+  const client = new Redis(endpoint.url, { ...common, ...byRole[role] });
+  let reported = false;
+  client.on("error", (error: Error & { code?: string }) => {
+    if (reported) return;
+    reported = true;
+    log.warn(
+      { connection: role, code: error.code ?? error.name },
+      "the connection to Redis failed; trying again",
+    );
+  });
+  client.on("ready", () => {
+    if (reported) log.info({ connection: role }, "the connection to Redis is back");
+    reported = false;
+  });
+  return client;
+}
+
+/** Connects for the first time. Rejects with StoreUnavailable when Redis is not ready within ten seconds. */
+export async function connectFirst(client: Redis): Promise<void> {
+  if (client.status === "wait") client.connect().catch(() => undefined);
+  if (client.status === "ready") return;
+  await new Promise<void>((resolve, reject) => {
+    const settle = (outcome: () => void) => {
+      clearTimeout(timer);
+      client.off("ready", onReady);
+      client.off("end", onEnd);
+      outcome();
+    };
+    const onReady = () => settle(resolve);
+    const onEnd = () => settle(() => reject(new StoreUnavailable("the connection to Redis was closed")));
+    const timer = setTimeout(
+      () => settle(() => reject(new StoreUnavailable("Redis is not reachable or not ready"))),
+      FIRST_CONNECT_LIMIT_MS,
+    );
+    client.once("ready", onReady);
+    client.once("end", onEnd);
+  });
+}
+
+/** Closes without waiting for a Redis that may be gone. */
+export async function disconnect(client: Redis): Promise<void> {
+  if (client.status === "end" || client.status === "wait") return;
+  const ended = new Promise<void>((resolve) => client.once("end", () => resolve()));
+  client.disconnect();
+  await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 1_000).unref())]);
+}
+
+/** Whether Redis answers now. */
+export async function isAnswering(client: Redis): Promise<boolean> {
+  return orUnavailable(() => client.ping()).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,93 @@
+import { createHash } from "node:crypto";
+
+/** What a command's keys are made of; none of it ever changes. */
+export interface CommandPlace {
+  readonly commandId: string;
+  readonly tenant: string;
+  readonly sessionId: string;
+  readonly pool: string;
+}
+
+/** Every key and channel of one deployment. All share one hash tag, so that a Redis Cluster keeps them in one slot. */
+export interface Keys {
+  readonly changedChannel: string;
+  readonly cancelChannel: string;
+  readonly awaiting: string;
+  readonly queued: string;
+  readonly dispatched: string;
+  readonly closed: string;
+  readonly cancelling: string;
+  readonly leases: string;
+  readonly engines: string;
+  /** The prefix under which BullMQ keeps its queues. */
+  readonly queuePrefix: string;
+  command(commandId: string): string;
+  session(sessionId: string): string;
+  sessionOpen(sessionId: string): string;
+  sessionIndex(sessionId: string): string;
+  tenantIndex(tenant: string): string;
+  tenantSessions(tenant: string): string;
+  workspaceSessions(tenant: string, workspaceId: string): string;
+  /** The caller chooses the key's text, so only its hash becomes part of a name. */
+  idempotency(tenant: string, key: string): string;
+  rate(tenant: string): string;
+  poolFair(pool: string): string;
+  lead(role: string): string;
+  /** BullMQ's own key of an envelope. */
+  envelope(pool: string, commandId: string): string;
+  prioritized(pool: string): string;
+  marker(pool: string): string;
+  /** The keys that every script on commands declares, in the order of `scripts/shared.lua`. */
+  shared(place: CommandPlace): string[];
+}
+
+/** Builds the key names of a deployment. */
+export function createKeys(deployment: string): Keys {
+  const at = (...parts: string[]) => [`{bailiff:${deployment}}`, ...parts].join(":");
+  const queuePrefix = at("queue");
+  const keys: Keys = {
+    changedChannel: at("changed"),
+    cancelChannel: at("cancel"),
+    awaiting: at("awaiting"),
+    queued: at("queued"),
+    dispatched: at("dispatched"),
+    closed: at("closed"),
+    cancelling: at("cancelling"),
+    leases: at("leases"),
+    engines: at("engines"),
+    queuePrefix,
+    command: (commandId) => at("cmd", commandId),
+    session: (sessionId) => at("session", sessionId),
+    sessionOpen: (sessionId) => at("session", sessionId, "open"),
+    sessionIndex: (sessionId) => at("session", sessionId, "index"),
+    tenantIndex: (tenant) => at("tenant", tenant, "index"),
+    tenantSessions: (tenant) => at("tenant", tenant, "sessions"),
+    workspaceSessions: (tenant, workspaceId) => at("tenant", tenant, "workspace", workspaceId),
+    idempotency: (tenant, key) =>
+      at("tenant", tenant, "idem", createHash("sha256").update(key).digest("hex")),
+    rate: (tenant) => at("tenant", tenant, "rate"),
+    poolFair: (pool) => at("pool", pool, "fair"),
+    lead: (role) => at("lead", role),
+    envelope: (pool, commandId) => `${queuePrefix}:${pool}:${commandId}`,
+    prioritized: (pool) => `${queuePrefix}:${pool}:prioritized`,
+    marker: (pool) => `${queuePrefix}:${pool}:marker`,
+    shared: ({ commandId, tenant, sessionId, pool }) => [
+      keys.command(commandId),
+      keys.session(sessionId),
+      keys.sessionOpen(sessionId),
+      at("session", sessionId, "waiting"),
+      at("tenant", tenant, "waiting"),
+      at("tenant", tenant, "in-flight"),
+      keys.awaiting,
+      keys.queued,
+      keys.dispatched,
+      at("pool", pool, "queued"),
+      keys.poolFair(pool),
+      keys.closed,
+      keys.cancelling,
+      keys.leases,
+      keys.engines,
+    ],
+  };
+  return keys;
+}

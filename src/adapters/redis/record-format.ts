@@ -1,0 +1,116 @@
+import type { CommandRecord, CommandResult, CommandState } from "../../domain/command.js";
+
+/** The fields of a record's hash that a listing reads: all but the streams' text. */
+export const LISTED_FIELDS = [
+  "formatVersion",
+  "id",
+  "tenant",
+  "sessionId",
+  "workspaceId",
+  "principalId",
+  "profile",
+  "imageDigest",
+  "pool",
+  "request",
+  "decision",
+  "state",
+  "createdAtMs",
+  "queuedAtMs",
+  "dispatchedAtMs",
+  "finishedAtMs",
+  "fence",
+  "workerId",
+  "containerId",
+  "cancelRequested",
+  "approvalId",
+  "result",
+] as const;
+
+/** A result as it is stored: its facts, and the streams' text apart, so that a listing need not load it. */
+export function writeResult(result: CommandResult): { result: string; output: string } {
+  const { output, ...facts } = result;
+  return { result: JSON.stringify(facts), output: output === null ? "" : JSON.stringify(output) };
+}
+
+/** The fields of a new record's hash; what is null is left out. */
+export function writeRecord(record: CommandRecord): Record<string, string> {
+  const fields: Record<string, string> = {
+    formatVersion: String(record.formatVersion),
+    id: record.id,
+    tenant: record.tenant,
+    sessionId: record.sessionId,
+    workspaceId: record.workspaceId,
+    principalId: record.principalId,
+    profile: record.profile,
+    imageDigest: record.imageDigest,
+    pool: record.pool,
+    request: JSON.stringify(record.request),
+    decision: JSON.stringify(record.decision),
+    state: record.state,
+    createdAtMs: String(record.createdAtMs),
+  };
+  if (record.queuedAtMs !== null) fields["queuedAtMs"] = String(record.queuedAtMs);
+  if (record.finishedAtMs !== null) fields["finishedAtMs"] = String(record.finishedAtMs);
+  if (record.approvalId !== null) fields["approvalId"] = record.approvalId;
+  if (record.result !== null) {
+    const written = writeResult(record.result);
+    fields["result"] = written.result;
+    if (written.output !== "") fields["output"] = written.output;
+  }
+  return fields;
+}
+
+/** The record in a hash, or null when there is none. Throws on a format this version does not know. */
+export function readRecord(
+  fields: Readonly<Record<string, string | null | undefined>>,
+): CommandRecord | null {
+  const version = fields["formatVersion"];
+  if (version === undefined || version === null) return null;
+  if (version !== "1") throw new Error(`command record of format ${version}: written by a newer Bailiff`);
+  const text = (name: string): string => {
+    const value = fields[name];
+    if (typeof value !== "string") throw new Error(`command record without ${name}`);
+    return value;
+  };
+  const optional = (name: string): string | null => fields[name] ?? null;
+  const time = (name: string): number | null => {
+    const value = optional(name);
+    return value === null ? null : Number(value);
+  };
+  return {
+    formatVersion: 1,
+    id: text("id"),
+    tenant: text("tenant"),
+    sessionId: text("sessionId"),
+    workspaceId: text("workspaceId"),
+    principalId: text("principalId"),
+    profile: text("profile"),
+    imageDigest: text("imageDigest"),
+    pool: text("pool"),
+    request: JSON.parse(text("request")),
+    decision: JSON.parse(text("decision")),
+    state: text("state") as CommandState,
+    createdAtMs: Number(text("createdAtMs")),
+    queuedAtMs: time("queuedAtMs"),
+    dispatchedAtMs: time("dispatchedAtMs"),
+    finishedAtMs: time("finishedAtMs"),
+    fence: optional("fence"),
+    workerId: optional("workerId"),
+    containerId: optional("containerId"),
+    cancelRequested: optional("cancelRequested") === "1",
+    approvalId: optional("approvalId"),
+    result: readResult(optional("result"), optional("output")),
+  };
+}
+
+/** The hash in a script's flat reply of names and values. */
+export function pairs(flat: readonly string[]): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i] ?? ""] = flat[i + 1] ?? "";
+  return fields;
+}
+
+function readResult(result: string | null, output: string | null): CommandResult | null {
+  if (result === null) return null;
+  return { ...JSON.parse(result), output: output === null ? null : JSON.parse(output) };
+}

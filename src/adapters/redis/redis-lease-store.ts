@@ -1,0 +1,129 @@
+import type { Redis } from "ioredis";
+import type { CommandRecord } from "../../domain/command.js";
+import type { LeaseStore } from "../../ports/command-store.js";
+import type { CommandPlaces } from "./command-places.js";
+import type { Keys } from "./keys.js";
+import { runPipeline } from "./pipeline.js";
+import { readRecord, writeResult } from "./record-format.js";
+import { closedMember } from "./retention.js";
+import type { RunScript } from "./scripts.js";
+import { orUnavailable } from "./store-failure.js";
+
+/** A lease that ended this long ago is of interest to nobody: its commands carry their engine's id themselves. */
+const FORGET_LEASE_AFTER_MS = 24 * 3_600_000;
+const SCAN_BATCH = 500;
+
+/** Leases as a sorted set by the time they end, and what is found by comparing it with the commands. */
+export function createRedisLeaseStore(deps: {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly runScript: RunScript;
+  readonly places: CommandPlaces;
+  readonly resultTtlMs: number;
+}): LeaseStore {
+  const { redis, keys } = deps;
+
+  const liveWorkers = (nowMs: number) =>
+    orUnavailable(() => redis.zrangebyscore(keys.leases, `(${nowMs}`, "+inf"));
+
+  /** All members up to a score, oldest first, in batches; members that vanish between batches do no harm. */
+  async function* oldest(key: string, untilMs: number | "+inf"): AsyncGenerator<string[]> {
+    for (let offset = 0; ; offset += SCAN_BATCH) {
+      const ids = await orUnavailable(() =>
+        redis.zrangebyscore(key, "-inf", untilMs, "LIMIT", offset, SCAN_BATCH),
+      );
+      if (ids.length > 0) yield ids;
+      if (ids.length < SCAN_BATCH) return;
+    }
+  }
+
+  const readField = async (commandIds: readonly string[], field: string): Promise<(string | null)[]> => {
+    const pipeline = redis.pipeline();
+    for (const id of commandIds) pipeline.hget(keys.command(id), field);
+    return (await runPipeline(pipeline)) as (string | null)[];
+  };
+
+  return {
+    async heartbeat({ workerId, engineId, leaseMs, nowMs }) {
+      await deps.runScript(
+        "heartbeat",
+        [keys.leases, keys.engines],
+        [workerId, engineId, String(nowMs + leaseMs), String(nowMs - FORGET_LEASE_AFTER_MS)],
+      );
+    },
+
+    async leave(workerId) {
+      await runPipeline(redis.pipeline().zrem(keys.leases, workerId).hdel(keys.engines, workerId));
+    },
+
+    async isAlive(workerId, nowMs) {
+      const until = await orUnavailable(() => redis.zscore(keys.leases, workerId));
+      return until !== null && Number(until) > nowMs;
+    },
+
+    async liveEngines(nowMs) {
+      const workers = await liveWorkers(nowMs);
+      if (workers.length === 0) return new Set();
+      const engines = await orUnavailable(() => redis.hmget(keys.engines, ...workers));
+      return new Set(engines.filter((engine) => engine !== null));
+    },
+
+    async orphaned(nowMs, limit) {
+      const live = new Set(await liveWorkers(nowMs));
+      const found: { record: CommandRecord; engineId: string | null }[] = [];
+      for await (const ids of oldest(keys.dispatched, "+inf")) {
+        const holders = await readField(ids, "workerId");
+        for (const [i, id] of ids.entries()) {
+          const holder = holders[i];
+          if (typeof holder !== "string" || live.has(holder)) continue;
+          const fields = await orUnavailable(() => redis.hgetall(keys.command(id)));
+          const record = readRecord(fields);
+          if (record?.state !== "dispatched" || record.workerId !== holder) continue;
+          found.push({ record, engineId: fields["engineId"] || null });
+          if (found.length === limit) return found;
+        }
+      }
+      return found;
+    },
+
+    async unqueued(nowMs, olderThanMs, limit) {
+      const found: CommandRecord[] = [];
+      for await (const ids of oldest(keys.queued, nowMs - olderThanMs)) {
+        const pools = await readField(ids, "pool");
+        const pipeline = redis.pipeline();
+        for (const [i, id] of ids.entries()) pipeline.exists(keys.envelope(pools[i] ?? "", id));
+        const hasEnvelope = await runPipeline(pipeline);
+        for (const [i, id] of ids.entries()) {
+          if (hasEnvelope[i] !== 0) continue;
+          const record = readRecord(await orUnavailable(() => redis.hgetall(keys.command(id))));
+          if (record?.state !== "queued") continue;
+          found.push(record);
+          if (found.length === limit) return found;
+        }
+      }
+      return found;
+    },
+
+    async declareLost(commandId, fence, result, nowMs) {
+      const place = await deps.places.find(commandId);
+      if (place === null) return false;
+      const written = writeResult(result);
+      const reply = await deps.runScript("declare-lost", keys.shared(place), [
+        keys.changedChannel,
+        keys.cancelChannel,
+        commandId,
+        closedMember(place),
+        String(nowMs),
+        String(deps.resultTtlMs),
+        fence,
+        written.result,
+        written.output,
+      ]);
+      return reply === 1;
+    },
+
+    async lead(role, holder, leaseMs) {
+      return (await deps.runScript("lead", [keys.lead(role)], [holder, String(leaseMs)])) === 1;
+    },
+  };
+}

@@ -1,0 +1,92 @@
+import type { Clock } from "../../ports/clock.js";
+import type { CommandQueue } from "../../ports/command-queue.js";
+import type { CancelFeed, CommandStore, LeaseStore } from "../../ports/command-store.js";
+import type { SessionStore } from "../../ports/session-store.js";
+import type { Log } from "../../ports/telemetry.js";
+import { createBullmqCommandQueue } from "./bullmq-command-queue.js";
+import { createCommandEvents } from "./command-events.js";
+import { createCommandPlaces } from "./command-places.js";
+import {
+  connectFirst,
+  createRedisClient,
+  disconnect,
+  isAnswering,
+  type RedisEndpoint,
+} from "./connection.js";
+import { createKeys } from "./keys.js";
+import { createRedisCancelFeed } from "./redis-cancel-feed.js";
+import { createRedisCommandStore, type Retention } from "./redis-command-store.js";
+import { createRedisLeaseStore } from "./redis-lease-store.js";
+import { createRedisSessionStore } from "./redis-session-store.js";
+import { defineScripts } from "./scripts.js";
+import { startCheck } from "./start-check.js";
+
+/** Everything of one deployment that is kept in Redis, on two connections per process. */
+export interface RedisStores {
+  readonly commands: CommandStore;
+  readonly sessions: SessionStore;
+  readonly leases: LeaseStore;
+  readonly cancels: CancelFeed;
+  readonly queue: CommandQueue;
+  /** Whether Redis answers now. */
+  isAnswering(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/**
+ * Connects and checks that this Redis may be trusted with commands.
+ * Rejects with StoreUnavailable when it is not reachable, with a plain Error when its settings are wrong.
+ */
+export async function openRedisStores(options: {
+  readonly endpoint: RedisEndpoint;
+  /** Name of the deployment: deployments that share a Redis share nothing else. */
+  readonly deployment: string;
+  readonly retention: Retention;
+  readonly clock: Clock;
+  readonly log: Log;
+}): Promise<RedisStores> {
+  const { endpoint, clock, log } = options;
+  const redis = createRedisClient(endpoint, "commands", log);
+  const subscriber = createRedisClient(endpoint, "subscriber", log);
+  try {
+    await Promise.all([connectFirst(redis), connectFirst(subscriber)]);
+    await startCheck(redis, log);
+  } catch (error) {
+    await Promise.all([disconnect(redis), disconnect(subscriber)]);
+    throw error;
+  }
+  const keys = createKeys(options.deployment);
+  const runScript = defineScripts(redis);
+  const places = createCommandPlaces(redis, keys);
+  const events = createCommandEvents(subscriber, keys);
+  const commands = createRedisCommandStore({
+    redis,
+    keys,
+    runScript,
+    places,
+    events,
+    retention: options.retention,
+    clock,
+  });
+  const queue = createBullmqCommandQueue(redis, keys, log);
+  return {
+    commands,
+    sessions: createRedisSessionStore({ redis, keys, runScript }),
+    leases: createRedisLeaseStore({
+      redis,
+      keys,
+      runScript,
+      places,
+      resultTtlMs: options.retention.resultTtlMs,
+    }),
+    cancels: createRedisCancelFeed(redis, keys, events),
+    queue,
+    isAnswering: () => isAnswering(redis),
+    async close() {
+      commands.close();
+      events.close();
+      await queue.close();
+      await Promise.all([disconnect(redis), disconnect(subscriber)]);
+    },
+  };
+}

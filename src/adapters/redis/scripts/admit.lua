@@ -1,0 +1,114 @@
+-- Admits one command, or says why not; only `admitted` has changed anything.
+-- In one step: idempotency, session, request rate, grant, quotas, then record, indexes and the place in the fair queue.
+--
+-- The grant: `dispatchesLeft` is taken here, at admission, as a reservation, so that 50 concurrent submits against a
+-- grant of 1 admit one. The claim makes it final. It is given back only when the command provably never started.
+--
+-- The fair queue is start-time fair queueing per pool: a command's tag is max(the tenant's virtual time, V) and the
+-- tenant's virtual time moves on by 1/weight; V is the tag of the command claimed last. The envelope's priority is the tag
+-- in sixteenths of a round above `base`. An empty queue begins at zero again.
+local tenant_index, session_index, idempotency, rate = KEYS[16], KEYS[17], KEYS[18], KEYS[19]
+local arg = function(n) return ARGV[SHARED_ARGS + n] end
+local tenant, state = arg(1), arg(2)
+local body_hash, idempotency_ttl = arg(3), arg(4)
+local limit = {
+  tenantQueued = tonumber(arg(5)),
+  tenantConcurrent = tonumber(arg(6)),
+  sessionQueued = tonumber(arg(7)),
+  tenantRequestsPerMinute = tonumber(arg(8)),
+  totalQueued = tonumber(arg(9)),
+}
+local weight, vector = tonumber(arg(10)), arg(11)
+local FIRST_FIELD = SHARED_ARGS + 12
+local QUEUE_RETRY_MS = 1000
+local TAGS_PER_ROUND = 16
+local MAX_PRIORITY = 2097151
+
+-- The same admission again: its first answer was lost on the way.
+if redis.call('EXISTS', record) == 1 then
+  return { 'admitted', redis.call('HGET', record, 'priority') or '0', '0' }
+end
+
+if body_hash ~= '' then
+  local known = redis.call('HMGET', idempotency, 'bodyHash', 'commandId')
+  if known[1] then
+    if known[1] ~= body_hash then return { 'idempotency_mismatch' } end
+    return { 'duplicate', known[2] }
+  end
+end
+
+local grant = redis.call('HMGET', session, 'tenant', 'revoked', 'expiresAtMs', 'dispatchesLeft', 'uses:' .. vector)
+if grant[1] ~= tenant then return { 'session_gone' } end
+
+local function refuse(quota, retry_after_ms)
+  return { 'quota', quota, string.format('%d', limit[quota]), string.format('%d', math.max(1, math.ceil(retry_after_ms))) }
+end
+
+local theoretical_arrival
+if limit.tenantRequestsPerMinute then
+  if limit.tenantRequestsPerMinute <= 0 then return refuse('tenantRequestsPerMinute', 60000) end
+  local interval = 60000 / limit.tenantRequestsPerMinute
+  local arrival = math.max(tonumber(redis.call('GET', rate) or '0'), tonumber(now))
+  local early = arrival + interval - tonumber(now) - 60000
+  if early > 0.000001 then return refuse('tenantRequestsPerMinute', early) end
+  theoretical_arrival = arrival + interval
+end
+
+local reserves = state ~= 'finished'
+if reserves then
+  if grant[2] == '1' then return { 'grant_exhausted' } end
+  if grant[3] and tonumber(grant[3]) <= tonumber(now) then return { 'grant_exhausted' } end
+  if grant[4] and tonumber(grant[4]) < 1 then return { 'grant_exhausted' } end
+  if vector ~= '' and grant[5] and tonumber(grant[5]) < 1 then return { 'grant_exhausted' } end
+  local function full(quota, count)
+    return limit[quota] and count >= limit[quota]
+  end
+  if full('sessionQueued', redis.call('SCARD', session_waiting)) then return refuse('sessionQueued', QUEUE_RETRY_MS) end
+  if full('tenantQueued', redis.call('SCARD', tenant_waiting)) then return refuse('tenantQueued', QUEUE_RETRY_MS) end
+  if full('tenantConcurrent', redis.call('SCARD', tenant_in_flight)) then
+    return refuse('tenantConcurrent', QUEUE_RETRY_MS)
+  end
+  if full('totalQueued', redis.call('ZCARD', queued) + redis.call('ZCARD', awaiting)) then
+    return refuse('totalQueued', QUEUE_RETRY_MS)
+  end
+end
+
+-- From here on everything is written, and the first write is one that full memory refuses.
+local fields = {}
+for i = FIRST_FIELD, #ARGV do fields[#fields + 1] = ARGV[i] end
+redis.call('HSET', record, unpack(fields))
+redis.call('ZADD', tenant_index, 0, id)
+redis.call('ZADD', session_index, 0, id)
+if theoretical_arrival then
+  redis.call('SET', rate, string.format('%.3f', theoretical_arrival), 'PX', 120000)
+end
+if body_hash ~= '' then
+  redis.call('HSET', idempotency, 'bodyHash', body_hash, 'commandId', id)
+  redis.call('PEXPIRE', idempotency, idempotency_ttl)
+end
+if not reserves then
+  retain()
+  announce(state)
+  return { 'admitted', '0', '0' }
+end
+
+redis.call('HSET', record, 'reserved', '1')
+if grant[4] then redis.call('HINCRBY', session, 'dispatchesLeft', -1) end
+if vector ~= '' then
+  redis.call('HSET', record, 'vector', vector)
+  if grant[5] then redis.call('HINCRBY', session, 'uses:' .. vector, -1) end
+end
+
+local priority, unbounded = 0, 0
+if state == 'queued' then
+  if redis.call('SCARD', pool_queued) == 0 then redis.call('DEL', pool_fair) end
+  local fair = redis.call('HMGET', pool_fair, 'V', 'base', 't:' .. tenant)
+  local tag = math.max(tonumber(fair[3] or '0'), tonumber(fair[1] or '0'))
+  redis.call('HSET', pool_fair, 't:' .. tenant, string.format('%.17g', tag + 1 / weight))
+  unbounded = math.floor((tag - tonumber(fair[2] or '0')) * TAGS_PER_ROUND) + 1
+  priority = math.max(1, math.min(MAX_PRIORITY, unbounded))
+  redis.call('HSET', record, 'tag', string.format('%.17g', tag), 'priority', string.format('%d', priority))
+end
+enter(state)
+announce(state)
+return { 'admitted', string.format('%d', priority), string.format('%.0f', unbounded) }

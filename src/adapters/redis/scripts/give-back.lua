@@ -1,0 +1,24 @@
+-- `dispatched → queued` by the fence's holder before argv was sent; ends it as cancelled where a cancel came meanwhile.
+-- The same fence again gets the same answer. Of a fence that never claimed, 0, and it never will: a claim that is still
+-- on its way when its sender gave up must not dispatch a command that nobody then runs.
+local fence = ARGV[SHARED_ARGS + 1]
+
+local current = redis.call('HMGET', record, 'state', 'fence', 'givenBack', 'cancelRequested', 'cancelResult')
+local state = current[1]
+if not state then return 0 end
+if current[3] == fence then return 1 end
+if state ~= 'dispatched' or current[2] ~= fence then
+  if state == 'queued' then redis.call('HSET', record, 'voidFence', fence) end
+  return 0
+end
+if current[4] == '1' then
+  conclude('dispatched', 'cancel', current[5], '', true)
+  redis.call('HSET', record, 'givenBack', fence)
+  return 1
+end
+leave('dispatched')
+enter('queued')
+redis.call('HSET', record, 'state', 'queued', 'givenBack', fence)
+redis.call('HDEL', record, 'fence', 'workerId', 'containerId', 'engineId', 'dispatchedAtMs')
+announce('queued')
+return 1

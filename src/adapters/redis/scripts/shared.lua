@@ -1,0 +1,86 @@
+-- Put before every script that changes a command. The keys and the first arguments are the same for all of them.
+-- A script checks first and writes last, so that a refused script has changed nothing. What ends or moves a command
+-- begins with a removal: Redis refuses those not even when its memory is full, and a script that has begun may finish.
+local record, session = KEYS[1], KEYS[2]
+local session_open, session_waiting = KEYS[3], KEYS[4]
+local tenant_waiting, tenant_in_flight = KEYS[5], KEYS[6]
+local awaiting, queued, dispatched = KEYS[7], KEYS[8], KEYS[9]
+local pool_queued, pool_fair = KEYS[10], KEYS[11]
+local closed, cancelling = KEYS[12], KEYS[13]
+local leases, engines = KEYS[14], KEYS[15]
+
+local changed_channel, cancel_channel = ARGV[1], ARGV[2]
+local id, closed_member = ARGV[3], ARGV[4]
+local now, result_ttl = ARGV[5], ARGV[6]
+local SHARED_ARGS = 6
+
+-- Membership in these sets is the count: it can't drift from the records as a counter could.
+local function leave(state)
+  if state == 'awaiting_approval' then
+    redis.call('ZREM', awaiting, id)
+    redis.call('SREM', tenant_waiting, id)
+    redis.call('SREM', session_waiting, id)
+  elseif state == 'queued' then
+    redis.call('ZREM', queued, id)
+    redis.call('SREM', pool_queued, id)
+    redis.call('SREM', tenant_waiting, id)
+    redis.call('SREM', tenant_in_flight, id)
+    redis.call('SREM', session_waiting, id)
+  elseif state == 'dispatched' then
+    redis.call('ZREM', dispatched, id)
+    redis.call('SREM', tenant_in_flight, id)
+    redis.call('SREM', cancelling, id)
+  end
+end
+
+local function enter(state)
+  if state == 'awaiting_approval' then
+    redis.call('ZADD', awaiting, now, id)
+    redis.call('SADD', tenant_waiting, id)
+    redis.call('SADD', session_waiting, id)
+  elseif state == 'queued' then
+    redis.call('ZADD', queued, now, id)
+    redis.call('SADD', pool_queued, id)
+    redis.call('SADD', tenant_waiting, id)
+    redis.call('SADD', tenant_in_flight, id)
+    redis.call('SADD', session_waiting, id)
+  elseif state == 'dispatched' then
+    redis.call('ZADD', dispatched, now, id)
+    redis.call('SADD', tenant_in_flight, id)
+  end
+  redis.call('SADD', session_open, id)
+end
+
+local function announce(state)
+  redis.call('PUBLISH', changed_channel, id .. ' ' .. state)
+end
+
+-- The record of a finished command, and everything that lists it, goes when its retention is over.
+local function retain()
+  redis.call('PEXPIRE', record, result_ttl)
+  redis.call('ZADD', closed, string.format('%.0f', tonumber(now) + tonumber(result_ttl)), closed_member)
+end
+
+-- What admission took from the grant for a command that provably never started.
+local function return_reservation()
+  local held = redis.call('HMGET', record, 'reserved', 'vector')
+  if held[1] ~= '1' or redis.call('EXISTS', session) == 0 then return end
+  redis.call('HSET', record, 'reserved', '0')
+  if redis.call('HEXISTS', session, 'dispatchesLeft') == 1 then
+    redis.call('HINCRBY', session, 'dispatchesLeft', 1)
+  end
+  if held[2] and redis.call('HEXISTS', session, 'uses:' .. held[2]) == 1 then
+    redis.call('HINCRBY', session, 'uses:' .. held[2], 1)
+  end
+end
+
+-- `ended_by` is the fence of a worker that ended it, or a word no fence is equal to.
+local function conclude(from, ended_by, result, output, never_started)
+  leave(from)
+  redis.call('SREM', session_open, id)
+  if never_started then return_reservation() end
+  redis.call('HSET', record, 'state', 'finished', 'finishedAtMs', now, 'endedBy', ended_by, 'result', result)
+  if output ~= '' then redis.call('HSET', record, 'output', output) end
+  retain()
+  announce('finished')
+end

@@ -1,0 +1,44 @@
+import type { Session } from "../../domain/session.js";
+
+/** The fields of a session's hash. What is used up or changes has a field of its own; the rest is one document. */
+export function writeSession(session: Session): Record<string, string> {
+  const fields: Record<string, string> = {
+    formatVersion: "1",
+    tenant: session.tenant,
+    cwd: session.cwd,
+    revoked: session.grant.revoked ? "1" : "0",
+    document: JSON.stringify(session),
+  };
+  if (session.grant.expiresAtMs !== null) fields["expiresAtMs"] = String(session.grant.expiresAtMs);
+  if (session.grant.dispatchesLeft !== null) fields["dispatchesLeft"] = String(session.grant.dispatchesLeft);
+  session.grant.vectors.forEach((vector, i) => {
+    if (vector.usesLeft !== null) fields[usesField(i)] = String(vector.usesLeft);
+  });
+  return fields;
+}
+
+/** The session in a hash as it is now, or null when there is none. */
+export function readSession(fields: Readonly<Record<string, string>>): Session | null {
+  const document = fields["document"];
+  if (document === undefined) return null;
+  if (fields["formatVersion"] !== "1") throw new Error("session record written by a newer Bailiff");
+  const session: Session = JSON.parse(document);
+  const left = fields["dispatchesLeft"];
+  return {
+    ...session,
+    cwd: fields["cwd"] ?? session.cwd,
+    grant: {
+      ...session.grant,
+      revoked: fields["revoked"] === "1",
+      dispatchesLeft: left === undefined ? null : Number(left),
+      vectors: session.grant.vectors.map((vector, i) => {
+        const uses = fields[usesField(i)];
+        return { ...vector, usesLeft: uses === undefined ? null : Number(uses) };
+      }),
+    },
+  };
+}
+
+function usesField(index: number): string {
+  return `uses:${index}`;
+}
