@@ -13,7 +13,7 @@ import { LABEL } from "./container-labels.js";
 import { createEngineClient } from "./engine-client.js";
 import { DEFAULT_ENGINE_DEADLINES, type EngineDeadlines } from "./engine-deadlines.js";
 import { engineFault } from "./engine-faults.js";
-import { buildContainerSpec, type ImageDeclarations } from "./host-config.js";
+import { buildContainerSpec, type ImageDeclarations, unusableVolumes } from "./host-config.js";
 import { createInitChannel, type InitChannel } from "./init-channel.js";
 import { probeEngine } from "./probe.js";
 import { createReadyContainer } from "./ready-container.js";
@@ -96,7 +96,15 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
     if (purpose.uid === 0 || purpose.gid === 0) {
       throw new RuntimeFault("refused", "create", "create: a command never runs as root");
     }
-    const spec = buildContainerSpec(purpose, owner, await declarationsOf(purpose.profile.image));
+    const image = await declarationsOf(purpose.profile.image);
+    if (unusableVolumes(image).length > 0) {
+      throw new RuntimeFault(
+        "refused",
+        "create",
+        "create: the image declares a volume where Bailiff mounts its own",
+      );
+    }
+    const spec = buildContainerSpec(purpose, owner, image);
     const name = newName();
     const began = performance.now();
     let container = name;

@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import type { ContainerPurpose } from "../../ports/container-runtime.js";
 import { LABEL } from "./container-labels.js";
 
@@ -79,6 +80,21 @@ function tmpfs(sizeBytes: number, mode: string, more: readonly string[]): string
 /** Whether a declared volume's path is one that this configuration mounts itself. */
 function isOwnTarget(path: string): boolean {
   return [WORKSPACE_TARGET, "/tmp", "/dev/shm", HOME_TARGET].includes(path);
+}
+
+/**
+ * Declared volumes that no container can be made with: a mount inside the workspace would leave its mountpoint, owned by
+ * root, on the host; one over the root or bailiff-init would hide them.
+ */
+export function unusableVolumes(image: ImageDeclarations): string[] {
+  return image.volumes.filter((path) => {
+    const canonical = posix.resolve("/", path);
+    return (
+      canonical === "/" ||
+      canonical.startsWith(`${WORKSPACE_TARGET}/`) ||
+      `${canonical}/`.startsWith("/.bailiff/")
+    );
+  });
 }
 
 /**

@@ -12,6 +12,9 @@ const REQUEST_MAX_BYTES = 4 * 1024 * 1024;
 const ARGV_MAX_TOKENS = 4096;
 const TOKEN_MAX_BYTES = 131_071;
 const ARGV_MAX_BYTES = 1024 * 1024;
+const CWD_MAX_BYTES = 4095;
+const ENVIRONMENT_MAX_ENTRIES = 4096;
+const ENVIRONMENT_MAX_BYTES = 1024 * 1024;
 const UNKNOWN_U64 = 0xffff_ffff_ffff_ffffn;
 
 const FRAME = {
@@ -70,6 +73,13 @@ function text(name: string, value: string): Buffer {
   return Buffer.from(value, "utf8");
 }
 
+function checkSizes(name: string, strings: readonly Buffer[], maxBytes: number): void {
+  if (strings.some((bytes) => bytes.length > TOKEN_MAX_BYTES))
+    throw new RangeError(`${name} has a string that is too long`);
+  if (strings.reduce((sum, bytes) => sum + bytes.length, 0) > maxBytes)
+    throw new RangeError(`${name} is too long`);
+}
+
 function whole(name: string, value: number, min: number, max: number): number {
   if (!Number.isSafeInteger(value) || value < min || value > max)
     throw new RangeError(`${name} is out of range`);
@@ -84,16 +94,15 @@ export function encodeRequest(request: InitRequest): Buffer {
   if (request.argv.length < 1 || request.argv.length > ARGV_MAX_TOKENS)
     throw new RangeError("argv has a bad length");
   const argv = request.argv.map((token) => text("argv", token));
-  if (argv.some((token) => token.length > TOKEN_MAX_BYTES))
-    throw new RangeError("argv has a token that is too long");
-  if (argv.reduce((sum, token) => sum + token.length, 0) > ARGV_MAX_BYTES)
-    throw new RangeError("argv is too long");
+  checkSizes("argv", argv, ARGV_MAX_BYTES);
   const cwd = text("cwd", request.cwd);
-  if (!request.cwd.startsWith("/")) throw new RangeError("cwd is not absolute");
+  if (!request.cwd.startsWith("/") || cwd.length > CWD_MAX_BYTES) throw new RangeError("cwd is not usable");
   const environment = Object.entries(request.environment).map(([name, value]) => {
     if (name === "" || name.includes("=")) throw new RangeError("environment has a bad name");
     return text("environment", `${name}=${value}`);
   });
+  if (environment.length > ENVIRONMENT_MAX_ENTRIES) throw new RangeError("environment has too many entries");
+  checkSizes("environment", environment, ENVIRONMENT_MAX_BYTES);
 
   const strings = [cwd, ...argv, ...environment];
   const length = 56 + 8 + strings.reduce((sum, bytes) => sum + 4 + bytes.length, 0);

@@ -204,6 +204,9 @@ export async function probeEngine(
     ) {
       faults.push(`${named}: the image on this engine has another digest than the one pinned`);
     }
+    if (image !== null && unusableVolumes(image).length > 0) {
+      faults.push(`${named}: its image declares a volume where Bailiff mounts its own`);
+    }
     if (profile.ociRuntime !== null && !abilities.runtimes.includes(profile.ociRuntime)) {
       faults.push(`${named}: the engine does not know its OCI runtime`);
     }
