@@ -17,6 +17,7 @@ import {
   type ContainerOwner,
   type ImageDeclarations,
   INIT_TARGET,
+  unusableVolumes,
 } from "./host-config.js";
 import { removeContainer } from "./remove-container.js";
 
