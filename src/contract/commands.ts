@@ -181,23 +181,27 @@ const recordShape = {
 const LISTED_ARGV_BYTES = 16_384;
 
 /** A command in a listing: everything but the text of its streams and its decision. */
-export const commandSummarySchema = z.strictObject({
-  ...recordShape,
-  argv: z
-    .array(z.string())
-    .nullable()
-    .meta({ description: `Null where it is longer than ${LISTED_ARGV_BYTES} bytes: get the command.` }),
-});
+export const commandSummarySchema = z
+  .strictObject({
+    ...recordShape,
+    argv: z
+      .array(z.string())
+      .nullable()
+      .meta({ description: `Null where it is longer than ${LISTED_ARGV_BYTES} bytes: get the command.` }),
+  })
+  .meta({ id: "CommandSummary" });
 
 /** A command with its result. */
-export const commandSchema = z.strictObject({
-  ...recordShape,
-  argv: z.array(z.string()).meta({ description: "As requested, also where dispatch hardened it." }),
-  stdout: z.string().nullable().meta({ description: "Null where there is no whole result to show." }),
-  stderr: z.string().nullable(),
-  partial_output: partialOutputSchema.nullable(),
-  decision: decisionSchema,
-});
+export const commandSchema = z
+  .strictObject({
+    ...recordShape,
+    argv: z.array(z.string()).meta({ description: "As requested, also where dispatch hardened it." }),
+    stdout: z.string().nullable().meta({ description: "Null where there is no whole result to show." }),
+    stderr: z.string().nullable(),
+    partial_output: partialOutputSchema.nullable(),
+    decision: decisionSchema,
+  })
+  .meta({ id: "Command" });
 
 /** A command in a listing, on the wire. */
 export type CommandSummaryWire = z.output<typeof commandSummarySchema>;
@@ -205,10 +209,12 @@ export type CommandSummaryWire = z.output<typeof commandSummarySchema>;
 export type CommandWire = z.output<typeof commandSchema>;
 
 /** One page of commands, newest first. */
-export const commandPageSchema = z.strictObject({
-  commands: z.array(commandSummarySchema),
-  next_cursor: nextCursorSchema,
-});
+export const commandPageSchema = z
+  .strictObject({
+    commands: z.array(commandSummarySchema),
+    next_cursor: nextCursorSchema,
+  })
+  .meta({ id: "CommandPage" });
 
 /** What the caller may conclude: without its text, a result proves nothing to the caller. */
 function effectForCaller(result: CommandResult): Effect {

@@ -15,21 +15,25 @@ const layerSchema = z.strictObject({
 });
 
 /** The verdict of the pipeline, layer by layer. */
-export const decisionSchema = z.strictObject({
-  verdict: z.enum(["allow", "ask", "deny"]),
-  layers: z.array(layerSchema),
-  policy_version: z.string(),
-  inner_vectors: z.array(z.strictObject({ argv: argvOut, via: z.array(z.string()), certain: z.boolean() })),
-  git_hardened: z.boolean(),
-  effective_label: z
-    .strictObject({ sensitivity: z.string(), trust: z.string(), categories: z.array(z.string()) })
-    .nullable(),
-  granted_vector: z
-    .int()
-    .nullable()
-    .meta({ description: "Index of the grant's vector that turned ask into allow." }),
-  bound_files: z.array(z.string()).meta({ description: "Workspace files whose content an approval binds." }),
-});
+export const decisionSchema = z
+  .strictObject({
+    verdict: z.enum(["allow", "ask", "deny"]),
+    layers: z.array(layerSchema),
+    policy_version: z.string(),
+    inner_vectors: z.array(z.strictObject({ argv: argvOut, via: z.array(z.string()), certain: z.boolean() })),
+    git_hardened: z.boolean(),
+    effective_label: z
+      .strictObject({ sensitivity: z.string(), trust: z.string(), categories: z.array(z.string()) })
+      .nullable(),
+    granted_vector: z
+      .int()
+      .nullable()
+      .meta({ description: "Index of the grant's vector that turned ask into allow." }),
+    bound_files: z
+      .array(z.string())
+      .meta({ description: "Workspace files whose content an approval binds." }),
+  })
+  .meta({ id: "Decision" });
 
 /** A decision on the wire. */
 export type DecisionWire = z.output<typeof decisionSchema>;

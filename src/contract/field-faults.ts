@@ -21,10 +21,14 @@ const EXPECTED: Readonly<Record<string, string>> = {
 export function fieldFaults(error: z.ZodError, input: unknown, part: RequestPart): FieldFault[] {
   const unknownKeys: FieldFault[] = [];
   const others: FieldFault[] = [];
+  const named = new Set<string>();
   for (const issue of error.issues) {
     if (unknownKeys.length + others.length >= MAX_FAULTS) break;
     if (issue.code !== "unrecognized_keys") {
-      others.push({ path: pointer(issue.path), message: issueMessage(issue, input, part) });
+      const path = pointer(issue.path);
+      // The first fault of a field says enough.
+      if (!named.has(path)) others.push({ path, message: issueMessage(issue, input, part) });
+      named.add(path);
       continue;
     }
     for (const key of issue.keys.slice(0, MAX_FAULTS)) {

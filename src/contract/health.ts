@@ -1,13 +1,15 @@
 import { z } from "zod";
 
 /** `/healthz`. */
-export const healthSchema = z.strictObject({ status: z.literal("ok") });
+export const healthSchema = z.strictObject({ status: z.literal("ok") }).meta({ id: "Health" });
 
 /** `/readyz`: every check by name. */
-export const readinessSchema = z.strictObject({
-  ready: z.boolean(),
-  checks: z.record(z.string(), z.strictObject({ ok: z.boolean(), detail: z.string().nullable() })),
-});
+export const readinessSchema = z
+  .strictObject({
+    ready: z.boolean(),
+    checks: z.record(z.string(), z.strictObject({ ok: z.boolean(), detail: z.string().nullable() })),
+  })
+  .meta({ id: "Readiness" });
 
 /** Readiness on the wire. */
 export type ReadinessWire = z.output<typeof readinessSchema>;

@@ -9,10 +9,12 @@ export function explainBodySchema(limits: ServiceLimits) {
 }
 
 /** The answer to an explain: the decision a submit would get now. */
-export const explanationSchema = z.strictObject({ decision: decisionSchema });
+export const explanationSchema = z.strictObject({ decision: decisionSchema }).meta({ id: "Explanation" });
 
 /** The policy in force. */
-export const policySchema = z.strictObject({
-  version: z.string().meta({ description: "SHA-256 of the canonical document." }),
-  document: z.unknown().meta({ description: "The policy document." }),
-});
+export const policySchema = z
+  .strictObject({
+    version: z.string().meta({ description: "SHA-256 of the canonical document." }),
+    document: z.unknown().meta({ description: "The policy document." }),
+  })
+  .meta({ id: "Policy" });

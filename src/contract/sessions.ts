@@ -8,6 +8,7 @@ import {
   argvSchema,
   isoTime,
   isoTimeOrNull,
+  objectListSchema,
   shortListSchema,
   textSchema,
   timeSchema,
@@ -38,16 +39,21 @@ const vectorSchema = z.strictObject({
 export const grantSchema = z.strictObject({
   level: z.enum(POLICY_LEVELS).optional(),
   dispatches: z.int().min(0).optional().meta({ description: "How many commands the session may start." }),
-  expires_at: z.iso.datetime({ offset: true, error: "must be an ISO 8601 time with an offset" }).optional(),
+  expires_at: z.iso
+    .datetime({ offset: true, error: "must be an ISO 8601 time with an offset" })
+    .refine((text) => Number.isFinite(Date.parse(text)), "must be a time that exists")
+    .optional(),
   executables: shortListSchema({
     maxItems: 256,
     minItems: 1,
     maxItemBytes: 4096,
     description: "Patterns (`*`, `?`) of executables as argv[0] names them.",
   }).optional(),
-  vectors: z.array(vectorSchema).max(MAX_VECTORS).optional().meta({
-    description: "Vectors for which an ask of the policy becomes an allow; nothing else changes.",
-  }),
+  vectors: objectListSchema(
+    vectorSchema,
+    MAX_VECTORS,
+    "Vectors for which an ask of the policy becomes an allow; nothing else changes.",
+  ).optional(),
 });
 
 /** The body of `POST /v1/sessions`. */
@@ -89,37 +95,41 @@ export const cwdBodySchema = z.strictObject({
 export const sessionListQuerySchema = z.strictObject(pagingShape);
 
 /** A session as callers see it. */
-export const sessionSchema = z.strictObject({
-  session_id: z.string(),
-  workspace_id: z.string(),
-  profile: z.string(),
-  cwd: z.string().meta({ description: "Relative to the workspace root: `.` or `a/b`." }),
-  grant: z.strictObject({
-    level: z.enum(POLICY_LEVELS),
-    revoked: z.boolean(),
-    expires_at: timeSchema.nullable(),
-    dispatches_left: z.int().nullable(),
-    executables: z.array(z.string()).nullable(),
-    vectors: z.array(
-      z.strictObject({
-        argv: z.array(z.string()),
-        match: z.enum(["exact", "prefix"]),
-        uses_left: z.int().nullable(),
-      }),
-    ),
-  }),
-  created_by: z.string(),
-  created_at: timeSchema,
-});
+export const sessionSchema = z
+  .strictObject({
+    session_id: z.string(),
+    workspace_id: z.string(),
+    profile: z.string(),
+    cwd: z.string().meta({ description: "Relative to the workspace root: `.` or `a/b`." }),
+    grant: z.strictObject({
+      level: z.enum(POLICY_LEVELS),
+      revoked: z.boolean(),
+      expires_at: timeSchema.nullable(),
+      dispatches_left: z.int().nullable(),
+      executables: z.array(z.string()).nullable(),
+      vectors: z.array(
+        z.strictObject({
+          argv: z.array(z.string()),
+          match: z.enum(["exact", "prefix"]),
+          uses_left: z.int().nullable(),
+        }),
+      ),
+    }),
+    created_by: z.string(),
+    created_at: timeSchema,
+  })
+  .meta({ id: "Session" });
 
 /** A session on the wire. */
 export type SessionWire = z.output<typeof sessionSchema>;
 
 /** One page of sessions. */
-export const sessionPageSchema = z.strictObject({
-  sessions: z.array(sessionSchema),
-  next_cursor: nextCursorSchema,
-});
+export const sessionPageSchema = z
+  .strictObject({
+    sessions: z.array(sessionSchema),
+    next_cursor: nextCursorSchema,
+  })
+  .meta({ id: "SessionPage" });
 
 /** Maps a session; its tenant is the caller's own. */
 export function sessionToWire(session: Session): SessionWire {

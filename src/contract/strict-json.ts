@@ -81,8 +81,9 @@ class Scanner {
 
   private value(depth: number): void {
     this.space();
-    if (depth > MAX_JSON_DEPTH) this.refuse(`nested deeper than ${MAX_JSON_DEPTH}`);
     const first = this.text[this.at];
+    if (depth >= MAX_JSON_DEPTH && (first === "{" || first === "["))
+      this.refuse(`nested deeper than ${MAX_JSON_DEPTH}`);
     if (first === "{") this.object(depth);
     else if (first === "[") this.array(depth);
     else if (first === '"') this.string();

@@ -144,3 +144,21 @@ function queryIntegerFault(value: unknown, min: number, max: number): string | n
     Number(value) <= max;
   return fits ? null : `must be a whole number from ${min} to ${max}`;
 }
+
+/** A list of objects, judged one by one only once there are not too many of them. */
+export function objectListSchema<T extends z.ZodType>(item: T, maxItems: number, description: string) {
+  const { $schema: _dialect, ...items } = z.toJSONSchema(item, { io: "input", unrepresentable: "any" });
+  return z
+    .custom<unknown[]>()
+    .superRefine((value: unknown, context) => {
+      if (!Array.isArray(value)) context.addIssue({ code: "custom", message: "must be an array" });
+      else if (value.length > maxItems) {
+        context.addIssue({
+          code: "custom",
+          message: `must have at most ${maxItems} items, got ${value.length}`,
+        });
+      }
+    })
+    .meta({ type: "array", items, maxItems, description })
+    .pipe(z.array(item));
+}

@@ -3,12 +3,14 @@ import type { Workspace } from "../domain/session.js";
 import { isoTime, timeSchema } from "./wire-values.js";
 
 /** A workspace as callers see it. */
-export const workspaceSchema = z.strictObject({
-  workspace_id: z.string(),
-  uid: z.int().meta({ description: "Whom its files belong to, and as whom commands run in it; never 0." }),
-  gid: z.int(),
-  created_at: timeSchema,
-});
+export const workspaceSchema = z
+  .strictObject({
+    workspace_id: z.string(),
+    uid: z.int().meta({ description: "Whom its files belong to, and as whom commands run in it; never 0." }),
+    gid: z.int(),
+    created_at: timeSchema,
+  })
+  .meta({ id: "Workspace" });
 
 /** A workspace on the wire. */
 export type WorkspaceWire = z.output<typeof workspaceSchema>;

@@ -1,36 +1,25 @@
 import swagger from "@fastify/swagger";
 import swaggerUi from "@fastify/swagger-ui";
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from "fastify-type-provider-zod";
-import { z } from "zod";
-import { commandPageSchema, commandSchema, commandSummarySchema } from "../../contract/commands.js";
-import { decisionSchema } from "../../contract/decisions.js";
-import { healthSchema, readinessSchema } from "../../contract/health.js";
-import { explanationSchema, policySchema } from "../../contract/policy.js";
-import { problemSchema } from "../../contract/problems.js";
-import { sessionPageSchema, sessionSchema } from "../../contract/sessions.js";
-import { workspaceSchema } from "../../contract/workspaces.js";
 import type { HttpScope } from "./http-deps.js";
 
-const COMPONENTS = {
-  Command: commandSchema,
-  CommandSummary: commandSummarySchema,
-  CommandPage: commandPageSchema,
-  Decision: decisionSchema,
-  Explanation: explanationSchema,
-  Health: healthSchema,
-  Policy: policySchema,
-  Problem: problemSchema,
-  Readiness: readinessSchema,
-  Session: sessionSchema,
-  SessionPage: sessionPageSchema,
-  Workspace: workspaceSchema,
+type TransformConfig = NonNullable<Parameters<typeof createJsonSchemaTransform>[0]["zodToJsonConfig"]>;
+
+/** zod bounds every integer by what a double holds; in the document that only hides the bounds that matter. */
+const zodToJsonConfig: TransformConfig = {
+  override({ zodSchema, jsonSchema }) {
+    if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+    if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+    if (jsonSchema.format === "date-time") delete jsonSchema.pattern;
+    // An answer without a body.
+    if (zodSchema._zod.def.type === "undefined") jsonSchema.type = "null";
+  },
 };
+
+const toDocument = createJsonSchemaTransformObject({ zodToJsonConfig });
 
 /** Collects the OpenAPI document from the routes' own schemas. Must be registered before the routes. */
 export async function registerOpenapi(app: HttpScope, version: string): Promise<void> {
-  // A registry of its own: zod's global one would refuse the same names for a second app.
-  const schemaRegistry = z.registry<{ id?: string }>();
-  for (const [id, schema] of Object.entries(COMPONENTS)) schemaRegistry.add(schema, { ...schema.meta(), id });
   await app.register(swagger, {
     openapi: {
       openapi: "3.1.0",
@@ -53,9 +42,19 @@ export async function registerOpenapi(app: HttpScope, version: string): Promise<
         },
       },
     },
-    transform: createJsonSchemaTransform({ schemaRegistry }),
-    transformObject: createJsonSchemaTransformObject({ schemaRegistry }),
+    transform: createJsonSchemaTransform({ zodToJsonConfig }),
+    transformObject: (document) => withoutInputs(toDocument(document)),
   });
+}
+
+/** The converter writes each component as an input too. No request body is a component, so nothing refers to those. */
+function withoutInputs<T extends object>(document: T): T {
+  const schemas =
+    "components" in document
+      ? (document.components as { schemas?: Record<string, unknown> }).schemas
+      : undefined;
+  for (const name of Object.keys(schemas ?? {})) if (name.endsWith("Input")) delete schemas?.[name];
+  return document;
 }
 
 /** Serves the document at `/openapi.json` and as a page at `/docs`, from this process's own files. */
@@ -65,7 +64,8 @@ export async function registerDocs(app: HttpScope): Promise<void> {
   );
   await app.register(swaggerUi, {
     routePrefix: "/docs",
-    uiConfig: { deepLinking: true, tryItOutEnabled: false, persistAuthorization: false },
+    theme: { title: "Bailiff API" },
+    uiConfig: { layout: "BaseLayout", deepLinking: true, persistAuthorization: false },
     staticCSP:
       "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self'; " +
       "font-src 'self' data:; img-src 'self' data:; script-src 'self'; style-src 'self' 'unsafe-inline'",

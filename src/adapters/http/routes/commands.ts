@@ -13,6 +13,7 @@ import {
 import { isIdempotencyKey } from "../../../contract/idempotency-key.js";
 import { DEFAULT_PAGE } from "../../../contract/paging.js";
 import { MAX_WAIT_S, preferredWait } from "../../../contract/wait.js";
+import type { CommandRecord } from "../../../domain/command.js";
 import { BailiffError } from "../../../domain/errors.js";
 import { bodyHash } from "../body-hash.js";
 import type { HttpScope, RouteDeps } from "../http-deps.js";
@@ -55,6 +56,17 @@ function traceparentOf(request: FastifyRequest): string | null {
     : null;
 }
 
+/** A denial is a 403 whenever it came: at the submit, or from the stricter check before dispatch. */
+function deniedAtDispatch(record: CommandRecord): BailiffError {
+  const reason =
+    record.decision.layers.find((layer) => layer.verdict === "deny")?.reason ??
+    record.result?.detail ??
+    "denied";
+  return new BailiffError("denied", `${reason}. This is final for this request.`, {
+    extensions: { command_id: record.id, decision: record.decision },
+  });
+}
+
 /** Submit, look, list and cancel. */
 export function commandRoutes(scope: HttpScope, deps: RouteDeps): void {
   const { services, principalOf, limits, waits } = deps;
@@ -64,6 +76,7 @@ export function commandRoutes(scope: HttpScope, deps: RouteDeps): void {
     "/v1/sessions/:id/commands",
     {
       schema: {
+        operationId: "submitCommand",
         tags: ["commands"],
         summary: "Submit one command",
         description:
@@ -105,6 +118,7 @@ export function commandRoutes(scope: HttpScope, deps: RouteDeps): void {
           },
         ),
       );
+      if (record.result?.outcome === "denied") throw deniedAtDispatch(record);
       reply.header("location", `/v1/commands/${record.id}`);
       if (duplicate) reply.header("idempotency-replayed", "true");
       if (record.state !== "finished")
@@ -117,6 +131,7 @@ export function commandRoutes(scope: HttpScope, deps: RouteDeps): void {
     "/v1/commands/:id",
     {
       schema: {
+        operationId: "getCommand",
         tags: ["commands"],
         summary: "Look at a command, or wait for its end",
         security: SECURITY,
@@ -139,6 +154,7 @@ export function commandRoutes(scope: HttpScope, deps: RouteDeps): void {
     "/v1/commands",
     {
       schema: {
+        operationId: "listCommands",
         tags: ["commands"],
         summary: "List commands, newest first",
         security: SECURITY,
@@ -164,6 +180,7 @@ export function commandRoutes(scope: HttpScope, deps: RouteDeps): void {
     "/v1/commands/:id/cancel",
     {
       schema: {
+        operationId: "cancelCommand",
         tags: ["commands"],
         summary: "Cancel a command: it never starts, or it is killed",
         security: SECURITY,

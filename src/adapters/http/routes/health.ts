@@ -8,6 +8,7 @@ export function healthRoutes(app: HttpScope, deps: Pick<HttpDeps, "services">): 
     "/healthz",
     {
       schema: {
+        operationId: "getHealth",
         tags: ["service"],
         summary: "Whether the process lives",
         response: { 200: jsonResponse("It does.", healthSchema) },
@@ -20,6 +21,7 @@ export function healthRoutes(app: HttpScope, deps: Pick<HttpDeps, "services">): 
     "/readyz",
     {
       schema: {
+        operationId: "getReadiness",
         tags: ["service"],
         summary: "Whether it can take commands, check by check",
         response: {

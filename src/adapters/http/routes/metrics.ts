@@ -18,6 +18,7 @@ export function metricsRoutes(
     "/metrics",
     {
       schema: {
+        operationId: "getMetrics",
         tags: ["service"],
         summary: "Metrics of this process, for Prometheus",
         ...(principalOf === null ? {} : { security: [{ bearer: [] }] }),

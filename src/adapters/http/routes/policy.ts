@@ -14,6 +14,7 @@ export function policyRoutes(scope: HttpScope, deps: RouteDeps): void {
     "/v1/policy/explain",
     {
       schema: {
+        operationId: "explainCommand",
         tags: ["policy"],
         summary: "What a submit would be answered now, layer by layer; consumes nothing",
         security: SECURITY,
@@ -39,6 +40,7 @@ export function policyRoutes(scope: HttpScope, deps: RouteDeps): void {
     "/v1/policy",
     {
       schema: {
+        operationId: "getPolicy",
         tags: ["policy"],
         summary: "The policy in force",
         security: SECURITY,

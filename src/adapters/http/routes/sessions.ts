@@ -23,6 +23,7 @@ export function sessionRoutes(scope: HttpScope, deps: RouteDeps): void {
     "/v1/sessions",
     {
       schema: {
+        operationId: "createSession",
         tags: ["sessions"],
         summary: "Open a session in a workspace",
         security: SECURITY,
@@ -48,6 +49,7 @@ export function sessionRoutes(scope: HttpScope, deps: RouteDeps): void {
     "/v1/sessions",
     {
       schema: {
+        operationId: "listSessions",
         tags: ["sessions"],
         summary: "List sessions",
         security: SECURITY,
@@ -68,6 +70,7 @@ export function sessionRoutes(scope: HttpScope, deps: RouteDeps): void {
     "/v1/sessions/:id",
     {
       schema: {
+        operationId: "getSession",
         tags: ["sessions"],
         summary: "Look at a session",
         security: SECURITY,
@@ -83,6 +86,7 @@ export function sessionRoutes(scope: HttpScope, deps: RouteDeps): void {
     "/v1/sessions/:id",
     {
       schema: {
+        operationId: "deleteSession",
         tags: ["sessions"],
         summary: "Close a session: revokes its grant and cancels what has not finished",
         security: SECURITY,
@@ -100,6 +104,7 @@ export function sessionRoutes(scope: HttpScope, deps: RouteDeps): void {
     "/v1/sessions/:id/cwd",
     {
       schema: {
+        operationId: "setCwd",
         tags: ["sessions"],
         summary: "Choose where the session's next commands run",
         security: SECURITY,

@@ -15,6 +15,7 @@ export function workspaceRoutes(scope: HttpScope, deps: RouteDeps): void {
     "/v1/workspaces/:id",
     {
       schema: {
+        operationId: "putWorkspace",
         tags: ["workspaces"],
         summary: "Create a workspace, or find it there",
         security: SECURITY,
@@ -37,6 +38,7 @@ export function workspaceRoutes(scope: HttpScope, deps: RouteDeps): void {
     "/v1/workspaces/:id",
     {
       schema: {
+        operationId: "getWorkspace",
         tags: ["workspaces"],
         summary: "Look at a workspace",
         security: SECURITY,
@@ -54,6 +56,7 @@ export function workspaceRoutes(scope: HttpScope, deps: RouteDeps): void {
     "/v1/workspaces/:id",
     {
       schema: {
+        operationId: "deleteWorkspace",
         tags: ["workspaces"],
         summary: "Remove a workspace with everything in it",
         security: SECURITY,
