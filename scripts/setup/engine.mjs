@@ -180,6 +180,11 @@ async function waitFor(condition, timeoutMs) {
   return false;
 }
 
+/** The last lines of dockerd's log that tell something: without its chatter about connections it makes to itself. */
 async function tail(path, lines) {
-  return (await readFile(path, "utf8").catch(() => "")).trim().split("\n").slice(-lines).join("\n");
+  const all = (await readFile(path, "utf8").catch(() => "")).trim().split("\n");
+  return all
+    .filter((line) => !/level=(debug|info)|\[core\]/.test(line))
+    .slice(-lines)
+    .join("\n");
 }

@@ -30,7 +30,7 @@ export async function installPackages(progress, programs, purpose) {
       `Run this once, then start again:\n  sudo apt-get update && sudo apt-get install --no-install-recommends ${names.join(" ")}`,
     );
   }
-  await progress.step(`Installing ${names.join(", ")}`, "about half a minute", () => install(names));
+  await progress.step(`Installing ${names.join(", ")}`, "1 to 2 minutes", () => install(names));
   for (const { program, packageName } of missing) {
     if (!(await isPresent(program))) {
       throw new SetupError(`The package ${packageName} was installed but brought no program ${program}.`);
@@ -46,6 +46,9 @@ async function isPresent(programOrFile) {
     () => false,
   );
 }
+
+/** How this process's one update of the package lists ended. */
+let updated;
 
 async function install(names) {
   // A service that a package starts would take its port from the machine's owner, and one that is enabled would do
@@ -63,7 +66,7 @@ async function install(names) {
     };
     // An unreachable third-party source makes `update` fail although the distribution's own answered; whether the
     // packages can be had is decided by `install`.
-    const updated = await capture("apt-get", ["-o", "DPkg::Lock::Timeout=300", "update"], {
+    updated ??= await capture("apt-get", ["-o", "DPkg::Lock::Timeout=300", "update"], {
       env: environment,
       timeoutMs: 300_000,
     });

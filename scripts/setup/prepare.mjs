@@ -1,4 +1,4 @@
-import { rename, writeFile } from "node:fs/promises";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import { ensureBuild } from "./build.mjs";
 import { createDockerClient } from "./docker-client.mjs";
 import { engineAnswers, ensureEngine } from "./engine.mjs";
@@ -6,7 +6,7 @@ import { ensureInitBinary, initBinaryIsCurrent } from "./init-binary.mjs";
 import { withSetupLock } from "./lock.mjs";
 import { ensureNodeModules, requireNode } from "./node-modules.mjs";
 import { installPackages } from "./packages.mjs";
-import { statePath } from "./paths.mjs";
+import { stateDir, statePath } from "./paths.mjs";
 import { ensureRedis } from "./redis.mjs";
 import { ensureSandboxImage } from "./sandbox-image.mjs";
 
@@ -17,6 +17,7 @@ import { ensureSandboxImage } from "./sandbox-image.mjs";
 export async function prepare(progress, { build = false } = {}) {
   requireNode();
   return withSetupLock(progress, async () => {
+    await mkdir(stateDir, { recursive: true });
     await ensureNodeModules(progress);
     await installPackages(progress, await neededPrograms(), "by the set-up");
     const dockerHost = await ensureEngine(progress);

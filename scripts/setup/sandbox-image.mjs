@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { copyFile, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
@@ -9,7 +9,7 @@ import {
   writeBuildConfiguration,
 } from "./apt-sources.mjs";
 import { findBaseImage } from "./base-image.mjs";
-import { root, stateDir, statePath } from "./paths.mjs";
+import { root, statePath } from "./paths.mjs";
 
 /** The tag of the locally built sandbox image; profiles pin the image's id, not this tag. */
 export const sandboxTag = "bailiff-sandbox:dev";
@@ -33,7 +33,6 @@ export async function ensureSandboxImage(docker, progress) {
     );
     built = await inspect(docker);
   }
-  await mkdir(stateDir, { recursive: true });
   const target = statePath("sandbox-image.json");
   const next = `${target}.${process.pid}`;
   await writeFile(next, `${JSON.stringify({ image: sandboxTag, id: built.id, inputs }, null, 2)}\n`);
