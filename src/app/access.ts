@@ -1,6 +1,6 @@
 import { BailiffError } from "../domain/errors.js";
-import { isId, isName } from "../domain/ids.js";
 import type { IdKind } from "../domain/ids.js";
+import { isId, isName } from "../domain/ids.js";
 import type { Principal, Scope } from "../ports/authenticator.js";
 
 /** Throws `insufficient_scope` unless the principal has the scope (or `admin`). */

@@ -29,20 +29,41 @@ export interface SubmitOptions {
  * another tenant's things are `not_found`.
  */
 export interface BailiffServices {
-  putWorkspace(principal: Principal, workspaceId: string): Promise<{ workspace: Workspace; created: boolean }>;
+  putWorkspace(
+    principal: Principal,
+    workspaceId: string,
+  ): Promise<{ workspace: Workspace; created: boolean }>;
   getWorkspace(principal: Principal, workspaceId: string): Promise<Workspace>;
   deleteWorkspace(principal: Principal, workspaceId: string): Promise<void>;
   createSession(
     principal: Principal,
-    wanted: { readonly workspaceId: string; readonly profile: string | null; readonly grant: SessionGrant | null },
+    wanted: {
+      readonly workspaceId: string;
+      readonly profile: string | null;
+      readonly grant: SessionGrant | null;
+    },
   ): Promise<Session>;
   getSession(principal: Principal, sessionId: string): Promise<Session>;
-  listSessions(principal: Principal, limit: number, cursor: string | null): Promise<{ sessions: readonly Session[]; nextCursor: string | null }>;
+  listSessions(
+    principal: Principal,
+    limit: number,
+    cursor: string | null,
+  ): Promise<{ sessions: readonly Session[]; nextCursor: string | null }>;
   deleteSession(principal: Principal, sessionId: string): Promise<void>;
   setCwd(principal: Principal, sessionId: string, path: string): Promise<Session>;
   /** Throws BailiffError `denied` with the decision for a denial. */
-  submitCommand(principal: Principal, sessionId: string, submission: Submission, options: SubmitOptions): Promise<{ record: CommandRecord; duplicate: boolean }>;
-  getCommand(principal: Principal, commandId: string, waitMs: number, signal: AbortSignal): Promise<CommandRecord>;
+  submitCommand(
+    principal: Principal,
+    sessionId: string,
+    submission: Submission,
+    options: SubmitOptions,
+  ): Promise<{ record: CommandRecord; duplicate: boolean }>;
+  getCommand(
+    principal: Principal,
+    commandId: string,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<CommandRecord>;
   listCommands(
     principal: Principal,
     query: { sessionId: string | null; state: CommandState | null; limit: number; cursor: string | null },
@@ -52,5 +73,8 @@ export interface BailiffServices {
   explain(principal: Principal, sessionId: string, submission: Submission): Promise<Decision>;
   /** Version and document of the policy in force. */
   policy(principal: Principal): Promise<{ version: string; document: unknown }>;
-  readiness(): Promise<{ ready: boolean; checks: Readonly<Record<string, { ok: boolean; detail: string | null }>> }>;
+  readiness(): Promise<{
+    ready: boolean;
+    checks: Readonly<Record<string, { ok: boolean; detail: string | null }>>;
+  }>;
 }

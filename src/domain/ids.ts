@@ -36,5 +36,9 @@ export function formatId(kind: IdKind, nowMs: number, random: Uint8Array): strin
 
 /** Whether text has the shape of a generated id of this kind. */
 export function isId(kind: IdKind, text: string): boolean {
-  return text.length === kind.length + 27 && text.startsWith(`${kind}_`) && /^[0-9a-hjkmnp-tv-z]+$/.test(text.slice(kind.length + 1));
+  return (
+    text.length === kind.length + 27 &&
+    text.startsWith(`${kind}_`) &&
+    /^[0-9a-hjkmnp-tv-z]+$/.test(text.slice(kind.length + 1))
+  );
 }

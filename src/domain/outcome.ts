@@ -63,17 +63,59 @@ export interface Ending {
 }
 
 const SIGNAL_NAMES: Readonly<Record<number, string>> = {
-  1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE",
-  9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM",
-  16: "SIGSTKFLT", 17: "SIGCHLD", 18: "SIGCONT", 19: "SIGSTOP", 20: "SIGTSTP", 21: "SIGTTIN", 22: "SIGTTOU",
-  23: "SIGURG", 24: "SIGXCPU", 25: "SIGXFSZ", 26: "SIGVTALRM", 27: "SIGPROF", 28: "SIGWINCH", 29: "SIGIO",
-  30: "SIGPWR", 31: "SIGSYS",
+  1: "SIGHUP",
+  2: "SIGINT",
+  3: "SIGQUIT",
+  4: "SIGILL",
+  5: "SIGTRAP",
+  6: "SIGABRT",
+  7: "SIGBUS",
+  8: "SIGFPE",
+  9: "SIGKILL",
+  10: "SIGUSR1",
+  11: "SIGSEGV",
+  12: "SIGUSR2",
+  13: "SIGPIPE",
+  14: "SIGALRM",
+  15: "SIGTERM",
+  16: "SIGSTKFLT",
+  17: "SIGCHLD",
+  18: "SIGCONT",
+  19: "SIGSTOP",
+  20: "SIGTSTP",
+  21: "SIGTTIN",
+  22: "SIGTTOU",
+  23: "SIGURG",
+  24: "SIGXCPU",
+  25: "SIGXFSZ",
+  26: "SIGVTALRM",
+  27: "SIGPROF",
+  28: "SIGWINCH",
+  29: "SIGIO",
+  30: "SIGPWR",
+  31: "SIGSYS",
 };
 
 const ERRNO_NAMES: Readonly<Record<number, string>> = {
-  1: "EPERM", 2: "ENOENT", 5: "EIO", 7: "E2BIG", 8: "ENOEXEC", 11: "EAGAIN", 12: "ENOMEM", 13: "EACCES",
-  14: "EFAULT", 20: "ENOTDIR", 21: "EISDIR", 22: "EINVAL", 23: "ENFILE", 24: "EMFILE", 26: "ETXTBSY",
-  30: "EROFS", 36: "ENAMETOOLONG", 40: "ELOOP", 80: "ELIBBAD",
+  1: "EPERM",
+  2: "ENOENT",
+  5: "EIO",
+  7: "E2BIG",
+  8: "ENOEXEC",
+  11: "EAGAIN",
+  12: "ENOMEM",
+  13: "EACCES",
+  14: "EFAULT",
+  20: "ENOTDIR",
+  21: "EISDIR",
+  22: "EINVAL",
+  23: "ENFILE",
+  24: "EMFILE",
+  26: "ETXTBSY",
+  30: "EROFS",
+  36: "ENAMETOOLONG",
+  40: "ELOOP",
+  80: "ELIBBAD",
 };
 
 const START_MESSAGES: Readonly<Record<string, string>> = {
@@ -129,7 +171,8 @@ export function classifyReport(report: InitReport): Ending {
     case "start_failed": {
       const errno = ERRNO_NAMES[report.errno] ?? `errno ${report.errno}`;
       const stage = report.stage === "chdir" || report.stage === "exec" ? report.stage : "setup";
-      const what = stage === "chdir" ? "the session's directory" : stage === "exec" ? "argv[0]" : "the process";
+      const what =
+        stage === "chdir" ? "the session's directory" : stage === "exec" ? "argv[0]" : "the process";
       return {
         outcome: "start_failed",
         effect: "none",
@@ -167,6 +210,9 @@ export function lost(detail: string): Ending {
 }
 
 /** A command that never started. */
-export function neverStarted(outcome: "cancelled" | "denied" | "approval_denied" | "approval_expired", detail: string | null): Ending {
+export function neverStarted(
+  outcome: "cancelled" | "denied" | "approval_denied" | "approval_expired",
+  detail: string | null,
+): Ending {
   return { outcome, effect: "none", returncode: null, signal: null, startFailure: null, detail };
 }

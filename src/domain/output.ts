@@ -51,7 +51,11 @@ function unfinishedTail(bytes: Uint8Array): number {
  * Decode and cap one stream: UTF-8 with replacement, the service's cap, then the request's.
  * A character that the capture cap cut in half is dropped, not replaced: the program did not write it so.
  */
-export function normalizeStream(stream: CapturedStream, serviceChars: number, requestChars: number): NormalizedStream {
+export function normalizeStream(
+  stream: CapturedStream,
+  serviceChars: number,
+  requestChars: number,
+): NormalizedStream {
   const cutByCapture = stream.seenBytes > stream.bytes.length;
   const whole = cutByCapture
     ? stream.bytes.subarray(0, stream.bytes.length - unfinishedTail(stream.bytes))

@@ -3,6 +3,8 @@ import type { Log } from "../ports/telemetry.js";
 /** Things to close, in the reverse order of their opening. */
 export interface Closers {
   add(name: string, close: () => Promise<unknown> | unknown): void;
+  /** Adds what is to be closed behind everything else. */
+  addLast(name: string, close: () => Promise<unknown> | unknown): void;
   /** Closes everything; one that fails does not keep the others open. */
   closeAll(): Promise<void>;
 }
@@ -13,6 +15,9 @@ export function createClosers(log: Log): Closers {
   return {
     add(name, close) {
       entries.push({ name, close });
+    },
+    addLast(name, close) {
+      entries.unshift({ name, close });
     },
     async closeAll() {
       for (const { name, close } of entries.splice(0).reverse()) {

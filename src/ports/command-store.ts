@@ -26,7 +26,12 @@ export type AdmissionAnswer =
   | { readonly kind: "idempotency_mismatch" }
   | { readonly kind: "session_gone" }
   | { readonly kind: "grant_exhausted" }
-  | { readonly kind: "quota"; readonly quota: keyof AdmissionQuotas; readonly limit: number; readonly retryAfterMs: number };
+  | {
+      readonly kind: "quota";
+      readonly quota: keyof AdmissionQuotas;
+      readonly limit: number;
+      readonly retryAfterMs: number;
+    };
 
 /** A worker's wish to dispatch a command into a container it has made ready. */
 export interface Claim {
@@ -97,14 +102,22 @@ export interface CancelFeed {
 /** Which worker instances live, and which commands a dead one left. */
 export interface LeaseStore {
   /** Renew this worker's lease. `engineId` names the engine that holds its containers. */
-  heartbeat(lease: { readonly workerId: string; readonly engineId: string; readonly leaseMs: number; readonly nowMs: number }): Promise<void>;
+  heartbeat(lease: {
+    readonly workerId: string;
+    readonly engineId: string;
+    readonly leaseMs: number;
+    readonly nowMs: number;
+  }): Promise<void>;
   /** Remove this worker's lease at an orderly end. */
   leave(workerId: string): Promise<void>;
   isAlive(workerId: string, nowMs: number): Promise<boolean>;
   /** Engines of the workers that hold a lease. */
   liveEngines(nowMs: number): Promise<ReadonlySet<string>>;
   /** Dispatched commands whose worker holds no lease, with the engine that worker used (null when not known). */
-  orphaned(nowMs: number, limit: number): Promise<readonly { readonly record: CommandRecord; readonly engineId: string | null }[]>;
+  orphaned(
+    nowMs: number,
+    limit: number,
+  ): Promise<readonly { readonly record: CommandRecord; readonly engineId: string | null }[]>;
   /** Queued records with no envelope in the queue (an add that was lost, a flushed queue). */
   unqueued(nowMs: number, olderThanMs: number, limit: number): Promise<readonly CommandRecord[]>;
   /** `dispatched → finished` as lost, whoever holds the fence, only while the holder's lease is gone. */

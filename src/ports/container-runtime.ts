@@ -49,8 +49,18 @@ export interface ProcessRequest {
 
 /** How one container's work ended. `lost` proves nothing; its streams are what had arrived. */
 export type ProcessEnd =
-  | { readonly kind: "report"; readonly report: InitReport; readonly stdout: CapturedStream; readonly stderr: CapturedStream }
-  | { readonly kind: "lost"; readonly detail: string; readonly stdout: CapturedStream; readonly stderr: CapturedStream };
+  | {
+      readonly kind: "report";
+      readonly report: InitReport;
+      readonly stdout: CapturedStream;
+      readonly stderr: CapturedStream;
+    }
+  | {
+      readonly kind: "lost";
+      readonly detail: string;
+      readonly stdout: CapturedStream;
+      readonly stderr: CapturedStream;
+    };
 
 /** A started container past its readiness frame, not yet used. Leased once; never reused. */
 export interface ReadyContainer {

@@ -4,7 +4,11 @@ import type { Session } from "../domain/session.js";
 export interface SessionStore {
   create(session: Session): Promise<void>;
   get(tenant: string, sessionId: string): Promise<Session | null>;
-  list(tenant: string, limit: number, cursor: string | null): Promise<{ sessions: readonly Session[]; nextCursor: string | null }>;
+  list(
+    tenant: string,
+    limit: number,
+    cursor: string | null,
+  ): Promise<{ sessions: readonly Session[]; nextCursor: string | null }>;
   /** Ids of the sessions that use a workspace. */
   ofWorkspace(tenant: string, workspaceId: string): Promise<readonly string[]>;
   /** False when the session is gone. */

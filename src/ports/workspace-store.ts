@@ -14,7 +14,11 @@ export class WorkspaceFault extends Error {
 /** Directories under the workspaces root, one per (tenant, workspace). The root itself is never a link and never agent-writable. */
 export interface WorkspaceStore {
   /** Create for the configured runner uid, or return the existing one. `created` tells which. */
-  ensure(tenant: string, workspaceId: string, nowMs: number): Promise<{ workspace: Workspace; created: boolean }>;
+  ensure(
+    tenant: string,
+    workspaceId: string,
+    nowMs: number,
+  ): Promise<{ workspace: Workspace; created: boolean }>;
   get(tenant: string, workspaceId: string): Promise<Workspace | null>;
   /** Remove with everything in it, following no link. False when there was none. */
   remove(tenant: string, workspaceId: string): Promise<boolean>;

@@ -53,6 +53,21 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
     help: "Admitted commands that could not be put in the queue at once.",
     labels: [],
   },
+  bailiff_queue_entries_given_back_total: {
+    kind: "counter",
+    help: "Queue entries put back untouched.",
+    labels: [],
+  },
+  bailiff_queue_entries_stalled_total: {
+    kind: "counter",
+    help: "Queue entries handed out again because their worker lost its lock.",
+    labels: [],
+  },
+  bailiff_queue_entries_failed_total: {
+    kind: "counter",
+    help: "Queue entries the queue gave up; the reconciler looks after their commands.",
+    labels: [],
+  },
   bailiff_command_run_seconds: {
     kind: "histogram",
     help: "Wall time of a command's process.",
@@ -84,6 +99,49 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
   bailiff_containers_swept_total: {
     kind: "counter",
     help: "Containers removed by the sweeper because nobody held them.",
+    labels: [],
+  },
+  bailiff_container_prepare_seconds: {
+    kind: "histogram",
+    help: "From the create call to a container's readiness.",
+    labels: [],
+    buckets: WAITS,
+  },
+  bailiff_engine_call_seconds: {
+    kind: "histogram",
+    help: "Calls to the engine, by operation and result.",
+    labels: ["operation", "result"],
+    buckets: WAITS,
+  },
+  bailiff_http_requests_total: {
+    kind: "counter",
+    help: "HTTP requests answered.",
+    labels: ["method", "route", "status"],
+  },
+  bailiff_http_request_seconds: {
+    kind: "histogram",
+    help: "HTTP requests from their head to their answer; waits included.",
+    labels: ["method", "route"],
+    buckets: WAITS,
+  },
+  bailiff_policy_problem: {
+    kind: "gauge",
+    help: "1 while the newest policy document is refused and an older one is in force.",
+    labels: [],
+  },
+  bailiff_policy_reloads_total: {
+    kind: "counter",
+    help: "Changed policy documents, by whether they came into force.",
+    labels: ["result"],
+  },
+  bailiff_queue_errors_total: {
+    kind: "counter",
+    help: "Errors of the queue's connection or bookkeeping.",
+    labels: [],
+  },
+  bailiff_queue_handler_failures_total: {
+    kind: "counter",
+    help: "Queue entries whose handling threw; their commands are looked after by the reconciler.",
     labels: [],
   },
 };

@@ -31,7 +31,10 @@ export function createColdContainers(deps: {
         .destroy()
         .catch((error: unknown) => {
           deps.metrics.count("bailiff_container_removal_failures_total");
-          deps.log.warn({ container_id: container.containerId, err: error }, "removal failed; left to the sweeper");
+          deps.log.warn(
+            { container_id: container.containerId, err: error },
+            "removal failed; left to the sweeper",
+          );
         })
         .finally(() => {
           removals.delete(container);

@@ -1,13 +1,18 @@
 import type { CommandRecord, CommandResult } from "../../domain/command.js";
 import type { Decision } from "../../domain/decision/decision.js";
-import { classifyReport, lost, neverStarted } from "../../domain/outcome.js";
-import type { Ending } from "../../domain/outcome.js";
-import { dispatchedResult, unstartedResult } from "../../domain/result.js";
 import type { ServiceLimits } from "../../domain/limits.js";
+import type { Ending } from "../../domain/outcome.js";
+import { classifyReport, lost, neverStarted } from "../../domain/outcome.js";
+import { dispatchedResult, unstartedResult } from "../../domain/result.js";
 import type { Clock } from "../../ports/clock.js";
 import type { HandlerAnswer } from "../../ports/command-queue.js";
 import type { CommandStore } from "../../ports/command-store.js";
-import type { ContainerPurpose, ProcessEnd, ProcessRequest, ReadyContainer } from "../../ports/container-runtime.js";
+import type {
+  ContainerPurpose,
+  ProcessEnd,
+  ProcessRequest,
+  ReadyContainer,
+} from "../../ports/container-runtime.js";
 import { RuntimeFault } from "../../ports/container-runtime.js";
 import type { IdSource } from "../../ports/id-source.js";
 import type { Log, Metrics } from "../../ports/telemetry.js";
@@ -86,12 +91,20 @@ export function createExecuteCommand(deps: {
       effect: "none",
       returncode: null,
       signal: null,
-      startFailure: { stage: "container", errno: code.toUpperCase(), message: "no container could be made ready" },
+      startFailure: {
+        stage: "container",
+        errno: code.toUpperCase(),
+        message: "no container could be made ready",
+      },
       detail: null,
     });
   };
 
-  const dispatch = async (record: CommandRecord, plan: DispatchPlan, container: ReadyContainer): Promise<HandlerAnswer> => {
+  const dispatch = async (
+    record: CommandRecord,
+    plan: DispatchPlan,
+    container: ReadyContainer,
+  ): Promise<HandlerAnswer> => {
     const fence = deps.ids.next("fen");
     const claimedAtMs = deps.clock.nowMs();
     const claim = await deps.commands.claim({
@@ -118,8 +131,13 @@ export function createExecuteCommand(deps: {
       deps.containers.dispose(container);
       const result = resultOf(record, end, deps.limits, deps.clock.nowMs() - claimedAtMs);
       const kept = await deps.persistEnd(record.id, fence, result);
-      deps.metrics.count("bailiff_commands_finished_total", { outcome: result.outcome, effect: result.effect });
-      deps.metrics.observe("bailiff_command_run_seconds", (result.usage?.wallMs ?? 0) / 1000, { outcome: result.outcome });
+      deps.metrics.count("bailiff_commands_finished_total", {
+        outcome: result.outcome,
+        effect: result.effect,
+      });
+      deps.metrics.observe("bailiff_command_run_seconds", (result.usage?.wallMs ?? 0) / 1000, {
+        outcome: result.outcome,
+      });
       log.info({ outcome: result.outcome, effect: result.effect, kept }, "command finished");
       return "done";
     } finally {
@@ -168,7 +186,12 @@ function processRequest(record: CommandRecord, plan: DispatchPlan, limits: Servi
   };
 }
 
-function resultOf(record: CommandRecord, end: ProcessEnd, limits: ServiceLimits, wallMs: number): CommandResult {
+function resultOf(
+  record: CommandRecord,
+  end: ProcessEnd,
+  limits: ServiceLimits,
+  wallMs: number,
+): CommandResult {
   return dispatchedResult({
     ending: end.kind === "report" ? classifyReport(end.report) : lost(end.detail),
     stdout: end.stdout,

@@ -33,7 +33,10 @@ export function createPersistEnd(deps: {
           deps.log.error({ command_id: commandId, err: error }, "the end of a command could not be written");
           return false;
         }
-        deps.log.warn({ command_id: commandId, pause_ms: pauseMs }, "the store is away; the end is kept and written again");
+        deps.log.warn(
+          { command_id: commandId, pause_ms: pauseMs },
+          "the store is away; the end is kept and written again",
+        );
         await deps.pause(pauseMs);
         pauseMs = Math.min(pauseMs * 2, 2_000);
       }

@@ -29,7 +29,11 @@ export function createReconcileCommands(deps: {
   readonly log: Log;
   readonly metrics: Metrics;
 }): () => Promise<{ lost: number; requeued: number }> {
-  const isStopped = async (record: CommandRecord, engineId: string | null, liveEngines: ReadonlySet<string>): Promise<boolean> => {
+  const isStopped = async (
+    record: CommandRecord,
+    engineId: string | null,
+    liveEngines: ReadonlySet<string>,
+  ): Promise<boolean> => {
     if (engineId === deps.engineId) {
       const containers = (await deps.runtime.list()).filter(
         (each) => each.containerId === record.containerId || each.commandId === record.id,
@@ -49,11 +53,15 @@ export function createReconcileCommands(deps: {
       try {
         if (!(await isStopped(record, engineId, liveEngines))) continue;
         const result = unstartedResult(lost("the worker that ran it is gone and nothing proves the end"));
-        if (!(await deps.leases.declareLost(record.id, record.fence ?? "", result, deps.clock.nowMs()))) continue;
+        if (!(await deps.leases.declareLost(record.id, record.fence ?? "", result, deps.clock.nowMs())))
+          continue;
         ended += 1;
         deps.metrics.count("bailiff_commands_lost_total");
         deps.metrics.count("bailiff_commands_finished_total", { outcome: "lost", effect: "unknown" });
-        deps.log.error({ command_id: record.id, worker_id: record.workerId }, "command lost: its worker is gone");
+        deps.log.error(
+          { command_id: record.id, worker_id: record.workerId },
+          "command lost: its worker is gone",
+        );
       } catch (error) {
         deps.log.warn({ command_id: record.id, err: error }, "an orphaned command could not be ended yet");
       }

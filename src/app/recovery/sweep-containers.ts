@@ -37,12 +37,19 @@ export function createSweepContainers(deps: {
         removed += 1;
         deps.metrics.count("bailiff_containers_swept_total");
         deps.log.warn(
-          { container_id: container.containerId, worker_id: container.workerId, command_id: container.commandId },
+          {
+            container_id: container.containerId,
+            worker_id: container.workerId,
+            command_id: container.commandId,
+          },
           "removed a container nobody holds",
         );
       } catch (error) {
         deps.metrics.count("bailiff_container_removal_failures_total");
-        deps.log.warn({ container_id: container.containerId, err: error }, "a container nobody holds could not be removed");
+        deps.log.warn(
+          { container_id: container.containerId, err: error },
+          "a container nobody holds could not be removed",
+        );
       }
     }
     return removed;

@@ -1,5 +1,5 @@
+import type { SessionGrant } from "../../domain/decision/grant.js";
 import { BailiffError } from "../../domain/errors.js";
-import type { SessionGrant } from "../../domain/grant/session-grant.js";
 import type { Session } from "../../domain/session.js";
 import type { Clock } from "../../ports/clock.js";
 import type { IdSource } from "../../ports/id-source.js";
@@ -7,6 +7,7 @@ import type { PolicySource } from "../../ports/policy-source.js";
 import type { SessionStore } from "../../ports/session-store.js";
 import type { WorkspaceStore } from "../../ports/workspace-store.js";
 import { notFound, requireId, requireName, requireScope } from "../access.js";
+import { findProfile } from "../decide/profile-catalog.js";
 import type { BailiffServices } from "../services.js";
 import { usable } from "../workspaces/workspace-services.js";
 import { resolveCwd } from "./resolve-cwd.js";
@@ -16,6 +17,7 @@ export function createSessionServices(deps: {
   readonly sessions: SessionStore;
   readonly workspaces: WorkspaceStore;
   readonly policy: PolicySource;
+  readonly images: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly defaultProfile: string;
@@ -36,7 +38,7 @@ export function createSessionServices(deps: {
       const workspace = await usable(() => deps.workspaces.get(principal.tenant, wanted.workspaceId));
       if (workspace === null) throw notFound("workspace");
       const profile = wanted.profile ?? deps.defaultProfile;
-      if (!deps.policy.current().profiles.has(profile)) {
+      if (findProfile(profile, deps.policy.current(), deps.images) === null) {
         throw new BailiffError("invalid_request", "the request is not valid", {
           faults: [{ path: "/profile", message: "no such profile" }],
         });

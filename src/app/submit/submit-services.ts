@@ -12,7 +12,7 @@ import type { IdSource } from "../../ports/id-source.js";
 import type { SessionStore } from "../../ports/session-store.js";
 import type { Log, Metrics } from "../../ports/telemetry.js";
 import { notFound, requireId, requireScope } from "../access.js";
-import type { Decider } from "../decide-command.js";
+import type { Decider } from "../decide/decider.js";
 import type { BailiffServices, Submission, SubmitOptions } from "../services.js";
 
 /** Use cases that turn a submission into a decision and, where it may, into a queued command. */
@@ -35,7 +35,11 @@ export function createSubmitServices(deps: {
     return session;
   };
 
-  const build = async (principal: Principal, session: Session, submission: Submission): Promise<CommandRecord> => {
+  const build = async (
+    principal: Principal,
+    session: Session,
+    submission: Submission,
+  ): Promise<CommandRecord> => {
     const request = { ...submission, cwd: session.cwd };
     const { decision, profile } = await deps.decider.decide({ session, scopes: principal.scopes, request });
     const nowMs = deps.clock.nowMs();
@@ -69,7 +73,11 @@ export function createSubmitServices(deps: {
   /** A lost enqueue loses nothing: the record is the truth and the reconciler queues it again. */
   const enqueue = async (record: CommandRecord, priority: number, options: SubmitOptions): Promise<void> => {
     try {
-      await deps.queue.enqueue(record.pool, { commandId: record.id, priority, traceparent: options.traceparent });
+      await deps.queue.enqueue(record.pool, {
+        commandId: record.id,
+        priority,
+        traceparent: options.traceparent,
+      });
     } catch (error) {
       deps.metrics.count("bailiff_enqueue_failures_total");
       deps.log.warn({ command_id: record.id, err: error }, "admitted but not enqueued; the reconciler will");
@@ -96,7 +104,13 @@ export function createSubmitServices(deps: {
       }
       if (answer.kind !== "admitted") throw refusal(answer);
       deps.log.info(
-        { command_id: record.id, session_id: session.id, tenant: record.tenant, verdict: record.decision.verdict, state: record.state },
+        {
+          command_id: record.id,
+          session_id: session.id,
+          tenant: record.tenant,
+          verdict: record.decision.verdict,
+          state: record.state,
+        },
         "command admitted",
       );
       throwIfDenied(record);
@@ -141,7 +155,12 @@ function refusal(answer: Exclude<AdmissionAnswer, { kind: "admitted" | "duplicat
     case "grant_exhausted":
       return new BailiffError("grant_exhausted", "the session's grant is used up, expired or revoked");
     case "quota": {
-      const code = answer.quota === "totalQueued" ? "overloaded" : answer.quota === "tenantRequestsPerMinute" ? "rate_limited" : "quota_exceeded";
+      const code =
+        answer.quota === "totalQueued"
+          ? "overloaded"
+          : answer.quota === "tenantRequestsPerMinute"
+            ? "rate_limited"
+            : "quota_exceeded";
       return new BailiffError(code, `the limit of ${answer.limit} (${answer.quota}) is reached`, {
         retryAfterMs: answer.retryAfterMs,
         extensions: { quota: answer.quota, limit: answer.limit },

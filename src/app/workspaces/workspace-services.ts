@@ -30,9 +30,13 @@ export function createWorkspaceServices(deps: {
       requireName("/workspace_id", workspaceId);
       const open = await deps.sessions.ofWorkspace(principal.tenant, workspaceId);
       if (open.length > 0) {
-        throw new BailiffError("workspace_in_use", `${open.length} session(s) use this workspace; delete them first`);
+        throw new BailiffError(
+          "workspace_in_use",
+          `${open.length} session(s) use this workspace; delete them first`,
+        );
       }
-      if (!(await usable(() => deps.workspaces.remove(principal.tenant, workspaceId)))) throw notFound("workspace");
+      if (!(await usable(() => deps.workspaces.remove(principal.tenant, workspaceId))))
+        throw notFound("workspace");
     },
   };
 }
@@ -43,6 +47,8 @@ export async function usable<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (!(error instanceof WorkspaceFault)) throw error;
-    throw new BailiffError(error.code === "io" ? "internal" : "workspace_unusable", error.message, { cause: error });
+    throw new BailiffError(error.code === "io" ? "internal" : "workspace_unusable", error.message, {
+      cause: error,
+    });
   }
 }

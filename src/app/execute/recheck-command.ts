@@ -1,0 +1,107 @@
+import type { CommandRecord } from "../../domain/command.js";
+import type { SessionGrant } from "../../domain/decision/grant.js";
+import { type HardenedGit, hardenGit } from "../../domain/git-guard/harden-git.js";
+import { type RepositoryFacts, repositoryVerdict } from "../../domain/git-guard/repository-verdict.js";
+import type { Clock } from "../../ports/clock.js";
+import type { PolicySource } from "../../ports/policy-source.js";
+import type { SessionStore } from "../../ports/session-store.js";
+import type { WorkspaceStore } from "../../ports/workspace-store.js";
+import { WorkspaceFault } from "../../ports/workspace-store.js";
+import type { Decider } from "../decide/decider.js";
+import type { Recheck } from "./execute-command.js";
+
+/** Where the container looks programs up; the same list is compiled into bailiff-init. */
+const SAFE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const HOME = "/home/agent";
+/** How long after its own limits a container may be removed by anybody's sweeper. */
+const DEADLINE_MARGIN_MS = 60_000;
+
+/**
+ * Decides a queued command again, with the policy, the session and the workspace as this worker finds them now.
+ * Nothing here can turn a stricter verdict of the admission into a laxer one: an allow must still be an allow.
+ */
+export function createRecheckCommand(deps: {
+  readonly decider: Decider;
+  readonly sessions: SessionStore;
+  readonly workspaces: WorkspaceStore;
+  readonly policy: PolicySource;
+  /** What stands where Git looks, at the workspace's root; never rejects. */
+  readonly repositoryFacts: (workspacePath: string) => Promise<RepositoryFacts>;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly clock: Clock;
+  readonly graceMs: number;
+}): (record: CommandRecord) => Promise<Recheck> {
+  return async (record) => {
+    const session = await deps.sessions.get(record.tenant, record.sessionId);
+    if (session === null) return refuse("the session is gone");
+    let located: { path: string; uid: number; gid: number };
+    try {
+      located = await deps.workspaces.locate(record.tenant, record.workspaceId);
+    } catch (error) {
+      if (error instanceof WorkspaceFault && error.code !== "io") return refuse(error.message);
+      throw error;
+    }
+    const { decision, profile } = await deps.decider.decide({
+      session,
+      scopes: new Set(["commands:write"]),
+      request: record.request,
+      grant: withOwnReservation(session.grant, record),
+    });
+    if (decision.verdict === "deny") {
+      const denying = decision.layers.find((layer) => layer.verdict === "deny");
+      return { kind: "refuse", decision, detail: `at dispatch: ${denying?.reason ?? "denied"}` };
+    }
+    if (decision.verdict === "ask" && record.approvalId === null) {
+      return { kind: "refuse", decision, detail: "at dispatch: the policy now asks for an approval" };
+    }
+    if (profile.imageDigest !== record.imageDigest) {
+      return { kind: "refuse", decision, detail: "at dispatch: the profile's image is another one now" };
+    }
+    let hardened: HardenedGit | null = null;
+    if (decision.gitHardened) {
+      const repository = repositoryVerdict(await deps.repositoryFacts(located.path));
+      if (!repository.ok) return refuse(repository.reason);
+      hardened = hardenGit(record.request.argv, repository.overrides);
+    }
+    return {
+      kind: "proceed",
+      plan: {
+        purpose: {
+          tenant: record.tenant,
+          workspaceId: record.workspaceId,
+          workspacePath: located.path,
+          uid: located.uid,
+          gid: located.gid,
+          profile,
+          commandId: record.id,
+          deadlineMs: deps.clock.nowMs() + record.request.timeoutMs + deps.graceMs + DEADLINE_MARGIN_MS,
+        },
+        argv: hardened?.argv ?? record.request.argv,
+        environment: {
+          ...deps.policy.current().document.environment,
+          ...deps.environment,
+          ...hardened?.environment,
+          PATH: SAFE_PATH,
+          HOME,
+          LANG: "C.UTF-8",
+        },
+      },
+    };
+  };
+}
+
+function refuse(detail: string): Recheck {
+  return { kind: "refuse", decision: null, detail: `at dispatch: ${detail}` };
+}
+
+/** The grant as this command sees it: what its admission took for it is its own and not yet used. */
+function withOwnReservation(grant: SessionGrant, record: CommandRecord): SessionGrant {
+  const own = record.decision.grantedVector;
+  return {
+    ...grant,
+    dispatchesLeft: grant.dispatchesLeft === null ? null : grant.dispatchesLeft + 1,
+    vectors: grant.vectors.map((vector, index) =>
+      index === own && vector.usesLeft !== null ? { ...vector, usesLeft: vector.usesLeft + 1 } : vector,
+    ),
+  };
+}

@@ -1,0 +1,94 @@
+import { createApiKeys } from "../adapters/auth/api-keys.js";
+import { createBearerAuthenticator } from "../adapters/auth/bearer-authenticator.js";
+import { createJwtAuthenticator } from "../adapters/auth/jwt.js";
+import { buildApp } from "../adapters/http/app.js";
+import { createCancelCommand, createCommandServices } from "../app/command-services.js";
+import { createPolicyServices } from "../app/policy-services.js";
+import { createReadiness, type ReadinessCheck } from "../app/readiness.js";
+import type { BailiffServices } from "../app/services.js";
+import { createSessionServices } from "../app/sessions/session-services.js";
+import { createSubmitServices } from "../app/submit/submit-services.js";
+import { createWorkspaceServices } from "../app/workspaces/workspace-services.js";
+import { tenantConfig } from "../config/config.js";
+import type { SessionGrant } from "../domain/decision/grant.js";
+import type { Foundation } from "./foundation.js";
+import type { RunningProcess } from "./lifecycle.js";
+import { VERSION } from "./version.js";
+
+/** What a session may do when its creator says nothing: the policy's own verdicts, without further bounds. */
+const DEFAULT_GRANT: SessionGrant = {
+  level: "allowlist",
+  revoked: false,
+  expiresAtMs: null,
+  dispatchesLeft: null,
+  executables: null,
+  vectors: [],
+};
+
+/** The HTTP front end, listening. Stopping answers what is in flight; it cancels no command. */
+export async function startApi(
+  foundation: Foundation,
+  moreChecks: Readonly<Record<string, ReadinessCheck>> = {},
+): Promise<RunningProcess & { readonly url: string }> {
+  const { config, log, metrics, clock, ids, policy, workspaces, stores, decider } = foundation;
+  const apiKeys = await createApiKeys({ path: config.auth.keysFile, clock, log });
+  const jwt =
+    config.auth.jwt === null ? null : await createJwtAuthenticator({ settings: config.auth.jwt, clock });
+  const cancel = createCancelCommand({ commands: stores.commands, queue: stores.queue, clock });
+  const services: BailiffServices = {
+    ...createWorkspaceServices({ workspaces, sessions: stores.sessions, clock }),
+    ...createSessionServices({
+      sessions: stores.sessions,
+      workspaces,
+      policy,
+      images: config.images,
+      clock,
+      ids,
+      defaultProfile: "default",
+      defaultGrant: DEFAULT_GRANT,
+      cancel,
+    }),
+    ...createSubmitServices({
+      commands: stores.commands,
+      sessions: stores.sessions,
+      queue: stores.queue,
+      decider,
+      clock,
+      ids,
+      log,
+      metrics,
+      quotasOf: (tenant) => tenantConfig(config, tenant),
+    }),
+    ...createCommandServices({ commands: stores.commands, cancel }),
+    ...createPolicyServices({ policy }),
+    ...createReadiness(
+      {
+        redis: async () => ((await stores.isAnswering()) ? null : "redis does not answer"),
+        // A refused document leaves the old policy in force: worth seeing, no reason to take no work.
+        policy: async () => null,
+        keys: async () => null,
+        ...moreChecks,
+      },
+      {
+        policy: () => policy.problem(),
+        keys: () => apiKeys.problem(),
+      },
+    ),
+  };
+  const app = await buildApp({
+    services,
+    authenticator: createBearerAuthenticator({ apiKeys, jwt }),
+    limits: config.limits,
+    defaultGrant: DEFAULT_GRANT,
+    log,
+    metrics,
+    clock,
+    ids,
+    metricsText: () => metrics.metricsText(),
+    metricsPublic: config.server.publicMetrics,
+    version: VERSION,
+  });
+  const url = await app.listen({ host: config.server.host, port: config.server.port });
+  log.info({ url, version: VERSION, policy_version: policy.current().version }, "API is listening");
+  return { url, stop: () => app.close() };
+}

@@ -1,0 +1,97 @@
+import { fileURLToPath } from "node:url";
+import { createPolicyFileSource } from "../adapters/policy-file/policy-file-source.js";
+import { openRedisStores, type RedisStores } from "../adapters/redis/redis-stores.js";
+import { createRandomIdSource } from "../adapters/system/random-id-source.js";
+import { createSystemClock } from "../adapters/system/system-clock.js";
+import { METRIC_TABLE } from "../adapters/telemetry/metric-table.js";
+import { createPinoLog } from "../adapters/telemetry/pino-log.js";
+import { createPrometheusMetrics, type PrometheusMetrics } from "../adapters/telemetry/prometheus-metrics.js";
+import { resolveFacts } from "../adapters/workspace-fs/resolve-facts.js";
+import {
+  createWorkspaceDirectory,
+  type WorkspaceDirectory,
+} from "../adapters/workspace-fs/workspace-directory.js";
+import { createDecider, type Decider } from "../app/decide/decider.js";
+import type { Config } from "../config/config.js";
+import type { Clock } from "../ports/clock.js";
+import type { IdSource } from "../ports/id-source.js";
+import type { PolicySource } from "../ports/policy-source.js";
+import type { Log } from "../ports/telemetry.js";
+import { type Closers, createClosers } from "./lifecycle.js";
+
+/** How often policy files are looked at. */
+const POLICY_INTERVAL_MS = 2_000;
+
+/** What every process of Bailiff stands on. Everything opened is in `closers`. */
+export interface Foundation {
+  readonly config: Config;
+  readonly log: Log;
+  readonly metrics: PrometheusMetrics;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly policy: PolicySource;
+  readonly workspaces: WorkspaceDirectory;
+  readonly stores: RedisStores;
+  readonly decider: Decider;
+  readonly redisUrl: string;
+  readonly closers: Closers;
+}
+
+/** The policy documents in force: the configured ones, or the default policy that ships. */
+export function policyPaths(config: Config): readonly string[] {
+  if (config.policy.files.length > 0) return config.policy.files;
+  return [fileURLToPath(new URL("../../policy/default.yaml", import.meta.url))];
+}
+
+/** Opens the parts that API and worker share; on failure closes what was opened and rejects. */
+export async function layFoundation(config: Config, role: string, redisUrl: string): Promise<Foundation> {
+  const log = createPinoLog({
+    level: config.log.level,
+    base: { service: "bailiff", role },
+    destination: process.stdout,
+  });
+  const closers = createClosers(log);
+  try {
+    const clock = createSystemClock();
+    const metrics = createPrometheusMetrics({
+      table: METRIC_TABLE,
+      process: config.metrics.process,
+      onUndeclared: (problem) => log.error({ problem }, "an undeclared metric was used"),
+    });
+    const policy = await createPolicyFileSource({
+      paths: policyPaths(config),
+      intervalMs: POLICY_INTERVAL_MS,
+      log,
+      metrics,
+    });
+    closers.add("policy", () => policy.close());
+    const reload = () => void policy.reload();
+    process.on("SIGHUP", reload);
+    closers.add("SIGHUP", () => process.off("SIGHUP", reload));
+    const workspaces = await createWorkspaceDirectory({ ...config.workspaces, resolveFacts });
+    const stores = await openRedisStores({
+      endpoint: { url: redisUrl },
+      deployment: config.deployment,
+      retention: { resultTtlMs: config.limits.resultTtlMs, idempotencyTtlMs: config.limits.resultTtlMs },
+      clock,
+      log,
+    });
+    closers.add("redis", () => stores.close());
+    return {
+      config,
+      log,
+      metrics,
+      clock,
+      ids: createRandomIdSource(clock),
+      policy,
+      workspaces,
+      stores,
+      decider: createDecider({ policy, images: config.images, workspaces, clock }),
+      redisUrl,
+      closers,
+    };
+  } catch (error) {
+    await closers.closeAll();
+    throw error;
+  }
+}

@@ -1,0 +1,70 @@
+import { startPrivateRedisServer } from "../adapters/redis-server/private-redis-server.js";
+import { createPinoLog } from "../adapters/telemetry/pino-log.js";
+import type { Config } from "../config/config.js";
+import { redactConfig } from "../config/redact-config.js";
+import { startApi } from "./api.js";
+import { layFoundation } from "./foundation.js";
+import { runUntilSignal } from "./lifecycle.js";
+import { startWorker } from "./worker.js";
+
+/** Beyond the worker's own grace, for closing connections. */
+const CLOSE_MARGIN_MS = 15_000;
+
+/** Which parts one process runs. */
+export type Role = "api" | "worker" | "all";
+
+/** Runs a process until it is told to stop; resolves with its exit status. Rejects when it can't start. */
+export async function runProcess(role: Role, config: Config): Promise<number> {
+  const log = createPinoLog({
+    level: config.log.level,
+    base: { service: "bailiff", role },
+    destination: process.stdout,
+  });
+  log.info({ config: redactConfig(config) }, "starting");
+  let redisUrl = config.redis.url;
+  let stopRedis: (() => Promise<void>) | null = null;
+  if (redisUrl === null) {
+    if (role !== "all")
+      throw new Error(
+        `\`bailiff ${role}\` needs redis.url (BAILIFF_REDIS_URL): only \`bailiff all\` has a Redis of its own`,
+      );
+    const server = await startPrivateRedisServer({
+      directory: `${config.dataDir}/redis`,
+      program: "redis-server",
+      log,
+      onDeath: (message) => {
+        log.error({}, message);
+        process.exit(1);
+      },
+    });
+    redisUrl = server.url;
+    stopRedis = () => server.stop();
+  }
+  try {
+    const foundation = await layFoundation(config, role, redisUrl);
+    if (stopRedis !== null) {
+      // Behind everything that uses it.
+      foundation.closers.addLast("redis-server", stopRedis);
+      stopRedis = null;
+    }
+    try {
+      const worker = role === "api" ? null : await startWorker(foundation);
+      if (worker !== null) foundation.closers.add("worker", () => worker.stop("shutdown"));
+      if (role !== "worker") {
+        await foundation.workspaces.emptyTrash();
+        const api = await startApi(foundation, worker?.checks ?? {});
+        foundation.closers.add("api", () => api.stop("shutdown"));
+      }
+      return await runUntilSignal(
+        { stop: () => foundation.closers.closeAll() },
+        log,
+        config.worker.shutdownGraceMs + CLOSE_MARGIN_MS,
+      );
+    } catch (error) {
+      await foundation.closers.closeAll();
+      throw error;
+    }
+  } finally {
+    await stopRedis?.();
+  }
+}

@@ -1,0 +1,4 @@
+import { createRequire } from "node:module";
+
+/** The version of this build, from package.json. */
+export const VERSION: string = createRequire(import.meta.url)("../../package.json").version;
