@@ -11,7 +11,7 @@ import {
   reportKind,
   reportStage,
 } from "../../support/init-protocol.js";
-import { countProcessesNaming } from "../../support/processes.js";
+import { countProcessesWithEnvironment } from "../../support/processes.js";
 import { createScratchDirectory } from "../../support/scratch-directory.js";
 
 let scratch: Awaited<ReturnType<typeof createScratchDirectory>>;
@@ -42,15 +42,12 @@ describe.each(initBinaries)("ending a command under bailiff-init %s", (_build, b
     ["a stopped process", ["sh", "-c", "kill -STOP $$"]],
     ["a process with stopped children", ["sh", "-c", "sh -c 'kill -STOP $$' & wait"]],
   ])("the timeout ends %s (FB-13)", async (_what, argv) => {
-    const marker = `BAILIFF_TEST_${randomUUID()}`;
-    const { report } = await runInit(binary, {
-      argv: [...argv, marker].slice(0, argv[0] === "sh" ? undefined : -1),
-      timeoutMs: 600,
-    });
+    const marker = `TEST_MARKER=${randomUUID()}`;
+    const { report } = await runInit(binary, { argv, environment: [marker], timeoutMs: 600 });
     expect(report).toMatchObject({ kind: reportKind.timedOut, exitCode: -1, signal: 0 });
     expect(report.wallUs).toBeGreaterThanOrEqual(600_000n);
     expect(report.wallUs).toBeLessThan(seconds(4));
-    expect(await countProcessesNaming(marker)).toBe(0);
+    expect(await countProcessesWithEnvironment(marker)).toBe(0);
   });
 
   test.each([
@@ -69,11 +66,15 @@ describe.each(initBinaries)("ending a command under bailiff-init %s", (_build, b
 
   test("the timeout stops the process and not only the waiting (FB-16)", async () => {
     const late = join(scratch.path, `late-${randomUUID()}`);
-    const marker = `BAILIFF_TEST_${randomUUID()}`;
+    const marker = `TEST_MARKER=${randomUUID()}`;
     const script = 'sleep 2; touch "$1"';
-    const { report } = await runInit(binary, { argv: ["sh", "-c", script, marker, late], timeoutMs: 300 });
+    const { report } = await runInit(binary, {
+      argv: ["sh", "-c", script, "sh", late],
+      environment: [marker],
+      timeoutMs: 300,
+    });
     expect(report.kind).toBe(reportKind.timedOut);
-    expect(await countProcessesNaming(marker)).toBe(0);
+    expect(await countProcessesWithEnvironment(marker)).toBe(0);
     await new Promise((resolve) => setTimeout(resolve, 2500));
     await expect(access(late)).rejects.toThrow("ENOENT");
   });
@@ -92,19 +93,20 @@ describe.each(initBinaries)("ending a command under bailiff-init %s", (_build, b
   });
 
   test("a fork bomb is killed to the last process (FB-18)", async () => {
-    const marker = `BAILIFF_TEST_${randomUUID()}`;
+    const marker = `TEST_MARKER=${randomUUID()}`;
     const bomb =
       "$SIG{$_} = 'IGNORE' for qw(TERM INT HUP CHLD); fork() for 1 .. 60; while (1) { fork(); select(undef, undef, undef, 0.01) }";
-    const script = 'ulimit -u 80; exec perl -e "$1" "$2"';
+    const script = 'ulimit -u 80; exec perl -e "$1"';
     const { report } = await runInit(binary, {
-      argv: ["sh", "-c", script, "sh", bomb, marker],
+      argv: ["sh", "-c", script, "sh", bomb],
+      environment: [marker],
       // A user of its own: the process limit counts all processes of a user.
       uid: 10_077,
       timeoutMs: 1000,
     });
     expect(report.kind).toBe(reportKind.timedOut);
     expect(report.wallUs).toBeLessThan(seconds(10));
-    expect(await countProcessesNaming(marker)).toBe(0);
+    expect(await countProcessesWithEnvironment(marker)).toBe(0);
   });
 
   test("orphans are reaped while the command goes on", async () => {

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { closeSync, openSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildInitBinaries, initBinaries } from "../../support/init-binaries.js";
 import { runInit, startInit } from "../../support/init-client.js";
 import { encodeFrame, encodeRequest, frameType, reportKind } from "../../support/init-protocol.js";
+import { countProcessesWithEnvironment } from "../../support/processes.js";
 import { createScratchDirectory } from "../../support/scratch-directory.js";
 
 const sha256 = (bytes: Buffer | string): string => createHash("sha256").update(bytes).digest("hex");
@@ -149,15 +150,23 @@ describe.each(initBinaries)("output of bailiff-init %s", (_build, binary) => {
   });
 
   test("a stalled reader delays neither the timeout nor the kill, and gets everything that was kept later", async () => {
+    const marker = `TEST_MARKER=${randomUUID()}`;
     const init = startInit(binary);
     await init.seen(frameType.ready);
     init.pauseReading();
-    const request = encodeRequest({ argv: ["yes"], timeoutMs: 700, stdoutCaptureBytes: 4 << 20 });
+    const request = encodeRequest({
+      argv: ["sh", "-c", "setsid sleep 300 & (sleep 300 &) ; yes"],
+      environment: [marker],
+      timeoutMs: 700,
+      stdoutCaptureBytes: 4 << 20,
+    });
     init.send(encodeFrame(frameType.request, request));
+    const processes = (): Promise<number> => countProcessesWithEnvironment(marker);
+    await expect.poll(processes, { timeout: 10_000 }).toBeGreaterThan(0);
+    await expect.poll(processes, { timeout: 10_000 }).toBe(0);
+    // Init itself is still there: it killed them, not the end of the namespace.
     const parent = await init.pid();
-    const children = (): Promise<string> => readFile(`/proc/${parent}/task/${parent}/children`, "utf8");
-    await expect.poll(children, { timeout: 10_000 }).not.toBe("");
-    await expect.poll(children, { timeout: 10_000 }).toBe("");
+    expect(await readFile(`/proc/${parent}/task/${parent}/children`, "utf8")).toBe("");
     init.resumeReading();
     const { report, stdout } = await init.outcome;
     expect(report).toMatchObject({ kind: reportKind.timedOut, stdoutBytes: BigInt(stdout.length) });
