@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -113,10 +114,12 @@ function readOptions() {
 
 /** The service's configuration file: what set-up found on this machine. JSON is YAML too. */
 async function writeConfiguration(dataDirectory, environment, port) {
-  await mkdir(dataDirectory, { recursive: true });
+  await mkdir(join(dataDirectory, "workspaces"), { recursive: true });
   const path = join(dataDirectory, "config.yaml");
   const uid = process.getuid?.() ?? 0;
   const configuration = {
+    // Marks this service's containers, so that one of another checkout on the same engine never takes them for its own.
+    deployment: `local-${createHash("sha256").update(dataDirectory).digest("hex").slice(0, 12)}`,
     data_dir: dataDirectory,
     init_path: environment.initPath,
     server: { port },

@@ -17,6 +17,7 @@ export async function runDemo({ url, apiKey, tenant, workspacesRoot, print }) {
     if (!holds) differences.push(what);
   };
 
+  await endOldSessions(call);
   const old = await call("DELETE", `/v1/workspaces/${workspaceId}`);
   if (![204, 200, 404].includes(old.status)) throw unexpected("DELETE workspace", old);
   const workspace = await call("PUT", `/v1/workspaces/${workspaceId}`, undefined);
@@ -87,6 +88,24 @@ export async function runDemo({ url, apiKey, tenant, workspacesRoot, print }) {
 
   await call("DELETE", sessionPath);
   return differences;
+}
+
+/** A demo that was cut off may have left a session, and a workspace in use is not removed. */
+async function endOldSessions(call) {
+  let cursor = "";
+  do {
+    const page = await call(
+      "GET",
+      `/v1/sessions?limit=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`,
+    );
+    if (page.status !== 200) throw unexpected("GET sessions", page);
+    for (const session of page.body.sessions) {
+      if (session.workspace_id !== workspaceId) continue;
+      const ended = await call("DELETE", `/v1/sessions/${session.session_id}`);
+      if (![204, 404].includes(ended.status)) throw unexpected("DELETE session", ended);
+    }
+    cursor = page.body.next_cursor ?? "";
+  } while (cursor !== "");
 }
 
 function denied(answer, expect) {
