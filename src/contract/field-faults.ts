@@ -57,7 +57,10 @@ function issueMessage(issue: z.core.$ZodIssue, input: unknown, part: RequestPart
   switch (issue.code) {
     case "invalid_type": {
       const value = valueAt(input, issue.path);
-      if (value === undefined) return issue.path.length === 0 ? "a JSON object is required" : "is required";
+      // A request without a body has null for one.
+      if (issue.path.length === 0 && (value === undefined || value === null))
+        return "a JSON object is required";
+      if (value === undefined) return "is required";
       if (part === "query" && Array.isArray(value)) return "must be given once";
       return EXPECTED[issue.expected] ?? "has the wrong type";
     }

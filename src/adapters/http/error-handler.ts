@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { ErrorCode } from "../../domain/errors.js";
 import { BailiffError } from "../../domain/errors.js";
 import { StoreUnavailable } from "../../ports/command-store.js";
 import type { Log } from "../../ports/telemetry.js";
@@ -41,23 +42,31 @@ export function asBailiffError(error: unknown, closing: boolean): BailiffError {
   if (error instanceof StoreUnavailable)
     return new BailiffError("store_unavailable", "the store is unavailable", { cause: error });
   if (isAbort(error) && closing) return new BailiffError("shutting_down", "shutting down", { cause: error });
-  switch (errorCode(error)) {
-    case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return new BailiffError("payload_too_large", "the request body is larger than the service takes");
-    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
-      return new BailiffError("unsupported_media_type", "a body is taken as application/json in UTF-8 only");
-    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
-      return new BailiffError(
-        "invalid_request",
-        "the body does not have the length that Content-Length says",
-      );
-    case "FST_ERR_BAD_URL":
-      return new BailiffError("invalid_request", "the request target is not a valid path");
-    default:
-      return new BailiffError("internal", "internal error", { cause: error });
-  }
+  const refusal = fastifyRefusal(error);
+  return refusal === null
+    ? new BailiffError("internal", "internal error", { cause: error })
+    : new BailiffError(refusal.code, refusal.message);
 }
 
-function errorCode(error: unknown): unknown {
-  return typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+/** What fastify itself refuses before a route is asked. Its own words can hold parts of the request. */
+function fastifyRefusal(error: unknown): { code: ErrorCode; message: string } | null {
+  if (!(error instanceof Error) || !("code" in error) || !("statusCode" in error)) return null;
+  switch (error.code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return { code: "payload_too_large", message: "the request body is larger than the service takes" };
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return { code: "unsupported_media_type", message: "a body is taken as application/json in UTF-8 only" };
+    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
+      return {
+        code: "invalid_request",
+        message: "the body does not have the length that Content-Length says",
+      };
+    case "FST_ERR_BAD_URL":
+      return { code: "invalid_request", message: "the request target is not a valid path" };
+    case "FST_ERR_MAX_PARAM_LENGTH":
+      return { code: "not_found", message: "there is nothing at this path" };
+  }
+  const ofFastify = typeof error.code === "string" && error.code.startsWith("FST_ERR_");
+  const ofCaller = typeof error.statusCode === "number" && error.statusCode >= 400 && error.statusCode < 500;
+  return ofFastify && ofCaller ? { code: "invalid_request", message: "the request can't be read" } : null;
 }

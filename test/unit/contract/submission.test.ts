@@ -150,7 +150,7 @@ describe("other members", () => {
     expect(faults(body).length).toBeLessThanOrEqual(16);
   });
 
-  it.each([[null], [[]], ["ls"], [5], [true]])("refuses the body %j", (body) => {
+  it.each([[[]], ["ls"], [5], [true]])("refuses the body %j", (body) => {
     expect(faults(body)).toEqual([" must be a JSON object"]);
   });
 
