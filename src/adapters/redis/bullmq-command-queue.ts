@@ -1,6 +1,7 @@
 import { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import type { CommandQueue } from "../../ports/command-queue.js";
+import { StoreUnavailable } from "../../ports/command-store.js";
 import type { Log } from "../../ports/telemetry.js";
 import type { Keys } from "./keys.js";
 import { orUnavailableWithin } from "./store-failure.js";
@@ -40,9 +41,16 @@ export function createBullmqCommandQueue(redis: Redis, keys: Keys, log: Log): Bu
     return queue;
   };
 
+  /** BullMQ waits for a connection that is away; a caller is better told so. */
+  const use = <T>(work: () => Promise<T>): Promise<T> => {
+    if (redis.status !== "ready")
+      return Promise.reject(new StoreUnavailable("Redis is not reachable or not ready"));
+    return orUnavailableWithin(LIMIT_MS, work);
+  };
+
   return {
     async enqueue(pool, { commandId, priority, traceparent }) {
-      await orUnavailableWithin(LIMIT_MS, () =>
+      await use(() =>
         queueOf(pool).add(
           "command",
           { commandId, traceparent },
@@ -52,14 +60,14 @@ export function createBullmqCommandQueue(redis: Redis, keys: Keys, log: Log): Bu
     },
 
     async withdraw(pool, commandId) {
-      return orUnavailableWithin(LIMIT_MS, async () => {
+      return use(async () => {
         if ((await redis.exists(keys.envelope(pool, commandId))) === 0) return false;
         return (await queueOf(pool).remove(commandId)) === 1;
       });
     },
 
     async depth(pool) {
-      return orUnavailableWithin(LIMIT_MS, async () => {
+      return use(async () => {
         const counts = await queueOf(pool).getJobCounts("wait", "prioritized", "active");
         return {
           waiting: (counts["wait"] ?? 0) + (counts["prioritized"] ?? 0),

@@ -10,7 +10,7 @@ export interface CommandEvents {
   close(): void;
 }
 
-/** Subscribes on a connection of its own, which it expects to reconnect and to subscribe again by itself. */
+/** Subscribes on a connection of its own, anew whenever that has reconnected. */
 export function createCommandEvents(subscriber: Redis, keys: Keys): CommandEvents {
   const changed = new Set<(commandId: string, state: string) => void>();
   const cancels = new Set<(commandId: string) => void>();
@@ -21,7 +21,7 @@ export function createCommandEvents(subscriber: Redis, keys: Keys): CommandEvent
       () => {
         for (const listener of resumed) listener();
       },
-      // The connection broke meanwhile; `ready` comes again.
+      // The connection broke meanwhile and `ready` comes again, or we may not subscribe: then polling has to do.
       () => undefined,
     );
   };

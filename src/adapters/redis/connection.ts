@@ -42,7 +42,8 @@ export function createRedisClient(endpoint: RedisEndpoint, role: ConnectionRole,
       commandTimeout: commandTimeoutMs,
       socketTimeout: 2 * commandTimeoutMs,
     },
-    subscriber: { maxRetriesPerRequest: null, autoResubscribe: true },
+    // It subscribes by itself whenever it is ready, where a refusal is heard; the client's own way would not hear it.
+    subscriber: { maxRetriesPerRequest: null, autoResubscribe: false },
     fetcher: { maxRetriesPerRequest: null },
   };
   const client = new Redis(endpoint.url, { ...common, ...byRole[role] });

@@ -1,0 +1,136 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Session } from "../../../src/domain/session.js";
+import {
+  aCompletedResult,
+  admitQueued,
+  aSession,
+  CANCELLED,
+  claimFor,
+  openStoreFixture,
+  type StoreFixture,
+} from "../../support/redis-fixtures.js";
+import { type RedisServer, startRedisServer } from "../../support/redis-server.js";
+import { until } from "../../support/until.js";
+
+const never = () => new AbortController().signal;
+
+let server: RedisServer;
+let fixture: StoreFixture;
+let session: Session;
+
+beforeAll(async () => {
+  server = await startRedisServer();
+});
+afterAll(() => server.stop());
+beforeEach(async () => {
+  fixture = await openStoreFixture(server);
+  session = aSession();
+  await fixture.sessions.create(session);
+});
+afterEach(() => fixture.close());
+
+describe("waiting for the end of a command", () => {
+  it("serves a thousand waits with one subscription", async () => {
+    const records = await Promise.all(Array.from({ length: 100 }, () => admitQueued(fixture, session)));
+    const waits = records.flatMap(({ record }) =>
+      Array.from({ length: 10 }, () => fixture.commands.waitForEnd(record.id, 60_000, never())),
+    );
+    const clients = String(await fixture.redis.client("LIST"));
+    const ours = clients.split("\n").filter((line) => line.includes("name=bailiff-"));
+    expect(ours.map((line) => /name=(\S+)/.exec(line)?.[1]).sort()).toEqual([
+      "bailiff-commands",
+      "bailiff-subscriber",
+    ]);
+    await Promise.all(
+      records.map(({ record }) => fixture.commands.endUnstarted(record.id, CANCELLED, Date.now())),
+    );
+    const ended = await Promise.all(waits);
+    expect(ended.every((record) => record?.state === "finished")).toBe(true);
+  });
+
+  it("answers at once for a command that has ended, and null for one that never was", async () => {
+    const { record } = await admitQueued(fixture, session);
+    await fixture.commands.endUnstarted(record.id, CANCELLED, Date.now());
+    expect((await fixture.commands.waitForEnd(record.id, 60_000, never()))?.state).toBe("finished");
+    expect(await fixture.commands.waitForEnd("cmd_none", 60_000, never())).toBeNull();
+  });
+
+  it("answers with what the command is when the time is over or the caller has gone", async () => {
+    const { record } = await admitQueued(fixture, session);
+    expect(await fixture.commands.waitForEnd(record.id, 50, never())).toEqual(record);
+    expect(await fixture.commands.waitForEnd(record.id, 0, never())).toEqual(record);
+    const gone = new AbortController();
+    const waiting = fixture.commands.waitForEnd(record.id, 60_000, gone.signal);
+    setTimeout(() => gone.abort(), 50);
+    expect(await waiting).toEqual(record);
+    expect(await fixture.commands.waitForEnd(record.id, 60_000, gone.signal)).toEqual(record);
+  });
+
+  it("finds by polling an end whose message never came", async () => {
+    const { record } = await admitQueued(fixture, session);
+    await claimFor(fixture, record.id, "fen_a");
+    const waiting = fixture.commands.waitForEnd(record.id, 60_000, never());
+    const lines = String(await fixture.redis.client("LIST")).split("\n");
+    const subscriber = lines.find((line) => line.includes("name=bailiff-subscriber"));
+    // As a message lost on the way: the subscription is gone before the end is told, and stays gone.
+    await fixture.redis.call("ACL", "SETUSER", "default", "resetchannels");
+    await fixture.redis.client("KILL", "ID", /id=(\d+)/.exec(subscriber ?? "")?.[1] ?? "");
+    await fixture.redis.hset(`{bailiff:${fixture.deployment}}:cmd:${record.id}`, {
+      state: "finished",
+      result: JSON.stringify({ ...CANCELLED, output: undefined }),
+    });
+    expect((await waiting)?.state).toBe("finished");
+    await fixture.redis.call("ACL", "SETUSER", "default", "allchannels");
+  });
+
+  it("ends with null for a command whose record vanished (FB-51)", async () => {
+    const { record } = await admitQueued(fixture, session);
+    const waiting = fixture.commands.waitForEnd(record.id, 60_000, never());
+    await fixture.redis.flushall();
+    expect(await waiting).toBeNull();
+    expect(await fixture.commands.get(record.id)).toBeNull();
+    expect(await claimFor(fixture, record.id)).toEqual({ kind: "not_queued", state: "missing" });
+    expect(await fixture.commands.finish(record.id, "fen_a", aCompletedResult(), 1)).toBe(false);
+    expect(await fixture.commands.requestCancel(record.id, CANCELLED, 1)).toBe("missing");
+  });
+
+  it("goes on over a restart of Redis", async () => {
+    const { record } = await admitQueued(fixture, session);
+    const waiting = fixture.commands.waitForEnd(record.id, 60_000, never());
+    await server.restart();
+    await until(() => fixture.isAnswering());
+    expect(await fixture.commands.endUnstarted(record.id, CANCELLED, Date.now())).toBe(true);
+    expect((await waiting)?.state).toBe("finished");
+  });
+
+  it("is over when the stores are closed", async () => {
+    const { record } = await admitQueued(fixture, session);
+    const waiting = fixture.commands.waitForEnd(record.id, 60_000, never()).catch(() => null);
+    await until(async () => (await fixture.commands.get(record.id)) !== null);
+    await fixture.close();
+    expect((await waiting)?.state).not.toBe("finished");
+  });
+});
+
+describe("the feed of cancels", () => {
+  it("tells a worker in another process, by message or, where that was lost, by looking", async () => {
+    const { record } = await admitQueued(fixture, session);
+    await claimFor(fixture, record.id, "fen_a");
+    const worker = await openStoreFixture(server, { deployment: fixture.deployment });
+    const heard: string[] = [];
+    const stop = await worker.cancels.subscribe((commandId) => heard.push(commandId));
+    await fixture.commands.requestCancel(record.id, CANCELLED, Date.now());
+    await until(async () => heard.includes(record.id));
+    await stop();
+    // A worker that subscribes afterwards missed the message.
+    const late: string[] = [];
+    const stopLate = await worker.cancels.subscribe((commandId) => late.push(commandId));
+    expect(late).toEqual([record.id]);
+    await stopLate();
+    await fixture.commands.finish(record.id, "fen_a", aCompletedResult(), Date.now());
+    const none: string[] = [];
+    await (await worker.cancels.subscribe((commandId) => none.push(commandId)))();
+    expect(none).toEqual([]);
+    await worker.close();
+  });
+});

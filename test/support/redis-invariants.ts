@@ -1,0 +1,91 @@
+import { expect } from "vitest";
+import type { StoreFixture } from "./redis-fixtures.js";
+
+/** The members that the records of a deployment ask of every set and sorted set which lists commands. */
+type Membership = Record<string, string[]>;
+
+/**
+ * Compares everything that lists or counts commands with the records themselves, which are the truth.
+ * `grants` names the dispatches that sessions had before anything was admitted.
+ */
+export async function expectConsistent(
+  fixture: StoreFixture,
+  grants: Readonly<Record<string, number>> = {},
+): Promise<void> {
+  const prefix = `{bailiff:${fixture.deployment}}:`;
+  const names = await keysOf(fixture, prefix);
+  const expected: Membership = {};
+  const list = (name: string, member: string) => {
+    const members = expected[name] ?? [];
+    members.push(member);
+    expected[name] = members;
+  };
+  const reserved: Record<string, number> = {};
+
+  for (const name of names.filter((each) => each.startsWith("cmd:"))) {
+    const record = await fixture.redis.hgetall(prefix + name);
+    const { id = "", tenant = "", sessionId = "", pool = "", state = "" } = record;
+    expect(name).toBe(`cmd:${id}`);
+    list(`tenant:${tenant}:index`, id);
+    list(`session:${sessionId}:index`, id);
+    if (state === "awaiting_approval") list("awaiting", id);
+    if (state === "queued") {
+      list("queued", id);
+      list(`pool:${pool}:queued`, id);
+    }
+    if (state === "dispatched") {
+      list("dispatched", id);
+      if (record["cancelRequested"] === "1") list("cancelling", id);
+    }
+    if (state === "awaiting_approval" || state === "queued") {
+      list(`tenant:${tenant}:waiting`, id);
+      list(`session:${sessionId}:waiting`, id);
+    }
+    if (state === "queued" || state === "dispatched") list(`tenant:${tenant}:in-flight`, id);
+    if (state === "finished") list("closed", `${id}|${tenant}|${sessionId}`);
+    else list(`session:${sessionId}:open`, id);
+    const ttlMs = await fixture.redis.pttl(prefix + name);
+    if (state === "finished") expect(ttlMs, `${id} must expire`).toBeGreaterThan(0);
+    else expect(ttlMs, `${id} must not expire`).toBe(-1);
+    expect(Object.hasOwn(record, "result"), `${id} has a result if and only if it ended`).toBe(
+      state === "finished",
+    );
+    if (record["reserved"] === "1") reserved[sessionId] = (reserved[sessionId] ?? 0) + 1;
+  }
+
+  const actual: Membership = {};
+  for (const name of names.filter(isListing)) actual[name] = await membersOf(fixture, prefix + name);
+  for (const members of [...Object.values(expected), ...Object.values(actual)]) members.sort();
+  expect(actual).toEqual(expected);
+
+  for (const [sessionId, granted] of Object.entries(grants)) {
+    const left = await fixture.redis.hget(`${prefix}session:${sessionId}`, "dispatchesLeft");
+    if (left === null) continue;
+    expect(Number(left), `dispatches left of ${sessionId}`).toBe(granted - (reserved[sessionId] ?? 0));
+  }
+}
+
+/** Every key of the fixture's deployment, without the common prefix. */
+export async function keysOf(
+  fixture: StoreFixture,
+  prefix = `{bailiff:${fixture.deployment}}:`,
+): Promise<string[]> {
+  const names: string[] = [];
+  let cursor = "0";
+  do {
+    const [next, found] = await fixture.redis.scan(cursor, "MATCH", `${prefix}*`, "COUNT", 1_000);
+    names.push(...found.map((key) => key.slice(prefix.length)));
+    cursor = next;
+  } while (cursor !== "0");
+  return names.sort();
+}
+
+function isListing(name: string): boolean {
+  if (["awaiting", "queued", "dispatched", "closed", "cancelling"].includes(name)) return true;
+  return /^(tenant|session|pool):[^:]+:(index|waiting|in-flight|open|queued)$/.test(name);
+}
+
+async function membersOf(fixture: StoreFixture, key: string): Promise<string[]> {
+  const type = await fixture.redis.type(key);
+  return type === "set" ? fixture.redis.smembers(key) : fixture.redis.zrange(key, 0, -1);
+}
