@@ -1,0 +1,12 @@
+import Docker from "dockerode";
+import { readTestEnvironment } from "./environment.js";
+
+/** Ids of the containers a deployment has on the engine, in any state. */
+export async function containersOf(deployment: string): Promise<string[]> {
+  const docker = new Docker({ socketPath: readTestEnvironment().dockerSocket });
+  const found = await docker.listContainers({
+    all: true,
+    filters: { label: [`bailiff.deployment=${deployment}`] },
+  });
+  return found.map((container) => container.Id);
+}
