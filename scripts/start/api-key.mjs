@@ -17,7 +17,19 @@ export async function createApiKey({ dataDirectory, configurationPath, tenant })
   if (kept && known.includes(kept[1])) return kept[0];
   const printed = await must(
     process.execPath,
-    [cliPath, "keys", "create", "--config", configurationPath, "--tenant", tenant, "--scopes", "admin"],
+    [
+      cliPath,
+      "keys",
+      "create",
+      "--config",
+      configurationPath,
+      "--tenant",
+      tenant,
+      "--principal",
+      "npm-start",
+      "--scopes",
+      "admin",
+    ],
     { timeoutMs: 30_000 },
   );
   const made = keyText.exec(printed);

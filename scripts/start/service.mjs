@@ -41,11 +41,10 @@ export async function startService({ dataDirectory, configurationPath, port }) {
   const logPath = join(dataDirectory, "bailiff.log");
   const recordPath = join(dataDirectory, "service.json");
   const log = await open(logPath, "a");
-  const child = spawn(
-    process.execPath,
-    [cliPath, "all", "--data-dir", dataDirectory, "--port", String(port), "--config", configurationPath],
-    { stdio: ["ignore", log.fd, log.fd], detached: true },
-  );
+  const child = spawn(process.execPath, [cliPath, "all", "--config", configurationPath], {
+    stdio: ["ignore", log.fd, log.fd],
+    detached: true,
+  });
   await log.close();
   const ended = new Promise((resolve) => {
     child.on("error", (error) => resolve({ code: null, reason: error.message }));
