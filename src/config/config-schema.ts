@@ -375,7 +375,7 @@ export const configSchema = z.strictObject({
         .string()
         .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, "must be a variable name")
         .refine(
-          (key) => !/^(?:PATH|HOME|LANG|LD_.*|BAILIFF_.*)$/.test(key),
+          (key) => !/^(?:PATH|HOME|LANG|IFS|ENV|BASH_ENV|LD_.*|DYLD_.*|GIT_.*|BAILIFF_.*)$/i.test(key),
           "is set by Bailiff or would change how programs load",
         ),
       z

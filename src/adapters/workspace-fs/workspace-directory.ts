@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { lstat, mkdir, open, readdir, realpath, rename, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
+import type { WorkspaceFacts } from "../../domain/containment/workspace-facts.js";
 import { isName } from "../../domain/ids.js";
 import type { Workspace } from "../../domain/session.js";
 import { WorkspaceFault, type WorkspaceStore } from "../../ports/workspace-store.js";
 import { removeTree } from "./remove-tree.js";
-import { resolveFacts } from "./resolve-facts.js";
 import { checkWorkspacesRoot, processIdentity } from "./workspaces-root.js";
 
 /** Not a tenant's name, so no tenant can reach it. */
@@ -22,6 +22,9 @@ const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
 const io = (cause: unknown) => new WorkspaceFault("io", "the workspaces can't be read or written", cause);
 
 const missing = () => new WorkspaceFault("not_a_directory", "the workspace does not exist");
+
+/** Looks up where candidates lead below a directory. Never throws for what the directory contains. */
+export type FactsResolver = (root: string, candidates: readonly string[]) => Promise<WorkspaceFacts>;
 
 /** Workspaces on a file system that this process and the engine see at the same path. */
 export interface WorkspaceDirectory extends WorkspaceStore {
@@ -89,6 +92,7 @@ export async function createWorkspaceDirectory(deps: {
   readonly root: string;
   readonly runnerUid: number;
   readonly runnerGid: number;
+  readonly resolveFacts: FactsResolver;
 }): Promise<WorkspaceDirectory> {
   const { root } = deps;
   await checkWorkspacesRoot(root, { uid: deps.runnerUid, gid: deps.runnerGid });
@@ -197,7 +201,7 @@ export async function createWorkspaceDirectory(deps: {
 
     async facts(tenant, workspaceId, candidates) {
       const { path } = await locate(tenant, workspaceId);
-      return resolveFacts(path, candidates);
+      return deps.resolveFacts(path, candidates);
     },
 
     async isDirectory(tenant, workspaceId, path) {

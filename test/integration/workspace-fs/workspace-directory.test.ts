@@ -19,6 +19,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { resolveFacts } from "../../../src/adapters/workspace-fs/resolve-facts.js";
 import {
   createWorkspaceDirectory,
   type WorkspaceDirectory,
@@ -38,6 +39,7 @@ const open = () =>
     root,
     runnerUid: RUNNER.uid,
     runnerGid: RUNNER.gid,
+    resolveFacts,
   });
 
 /** Runs a shell text as the runner; rejects where it fails. */

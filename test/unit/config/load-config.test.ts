@@ -132,7 +132,7 @@ describe("the file", () => {
     expect(load("docker: { host: 'unix:///run/x.sock' }").docker.host).toBe("unix:///run/x.sock");
   });
 
-  it.each(["PATH", "HOME", "LANG", "LD_PRELOAD", "BAILIFF_X", "A-B", "1A", ""])(
+  it.each(["PATH", "HOME", "LANG", "LD_PRELOAD", "GIT_DIR", "BASH_ENV", "path", "BAILIFF_X", "A-B", "1A", ""])(
     "gives commands no variable named %j",
     (name) => {
       expect(problems(JSON.stringify({ environment: { [name]: "x" } }))).toHaveLength(1);
