@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { createBullmqQueueConsumer } from "../../../src/adapters/redis/bullmq-queue-consumer.js";
+import { createKeys } from "../../../src/adapters/redis/keys.js";
+import { trimListings } from "../../../src/adapters/redis/retention.js";
 import {
   aCompletedResult,
   admitQueued,
@@ -27,45 +29,54 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 afterEach(() => fixture.close());
 
-it("leaves nothing of ended commands when their retention is over, and everything of those that have not ended", async () => {
-  fixture = await openStoreFixture(server, { resultTtlMs: 300, idempotencyTtlMs: 300 });
-  const { commands, sessions } = fixture;
+it("leaves nothing of ended commands when their retention is over, and all of one that has not ended", async () => {
+  const ttlMs = 200;
+  fixture = await openStoreFixture(server, { resultTtlMs: ttlMs, idempotencyTtlMs: ttlMs });
+  const { commands, sessions, redis } = fixture;
   const session = aSession();
   await sessions.create(session);
+  const before = await keysOf(fixture);
   const open = await admitQueued(fixture, session);
+  const whileOpen = await keysOf(fixture);
   for (let i = 0; i < 20; i += 1) {
     const record = aRecord(session, i % 5 === 0 ? { state: "finished" } : {});
-    await commands.admit({
-      record,
-      idempotency: { key: `k${i}`, bodyHash: "h" },
-      quotas: { ...NO_QUOTAS, tenantRequestsPerMinute: 1_000 },
-    });
+    await commands.admit({ record, idempotency: { key: `k${i}`, bodyHash: "h" }, quotas: NO_QUOTAS });
     if (i % 2 === 0) await commands.endUnstarted(record.id, CANCELLED, Date.now());
     else {
       await claimFor(fixture, record.id, `fen_${i}`);
       await commands.finish(record.id, `fen_${i}`, aCompletedResult(), Date.now());
     }
   }
+  await until(async () => (await redis.exists(`{bailiff:${fixture.deployment}}:closed`)) === 1);
+  await until(async () => {
+    await trimListings(redis, createKeys(fixture.deployment), Date.now());
+    return (await keysOf(fixture)).length === whileOpen.length;
+  });
+  expect(await keysOf(fixture)).toEqual(whileOpen);
   await expectConsistent(fixture);
+  expect((await commands.get(open.record.id))?.state).toBe("queued");
+
+  await commands.endUnstarted(open.record.id, CANCELLED, Date.now());
   await until(async () => {
-    // Ends trim what is over; a clock that is past the pause between two trims stands for waiting it out.
-    await commands.endUnstarted(open.record.id, CANCELLED, Date.now()).catch(() => false);
-    const last = await admitQueued(fixture, session);
-    await claimFor(fixture, last.record.id, "fen_last");
-    await commands.finish(last.record.id, "fen_last", aCompletedResult(), Date.now() + 20_000);
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    return (await keysOf(fixture)).every((name) => !name.startsWith("cmd:"));
+    await trimListings(redis, createKeys(fixture.deployment), Date.now());
+    return (await commands.get(open.record.id)) === null;
   });
-  await sessions.remove("acme", session.id);
-  await until(async () => {
-    const names = await keysOf(fixture);
-    return names.every(
-      (name) =>
-        ["leases", "engines", "pool:default:fair", "tenant:acme:rate"].includes(name) ||
-        name === "closed" ||
-        name.endsWith(":index"),
-    );
-  });
+  await trimListings(redis, createKeys(fixture.deployment), Date.now());
+  const left = (await keysOf(fixture)).filter((name) => !before.includes(name));
+  expect(left).toEqual(["pool:default:fair"]);
+});
+
+it("takes what is over out of the listings when other commands end, without being asked", async () => {
+  fixture = await openStoreFixture(server, { resultTtlMs: 1 });
+  const session = aSession();
+  await fixture.sessions.create(session);
+  const nowMs = Date.now();
+  const first = await admitQueued(fixture, session);
+  await fixture.commands.endUnstarted(first.record.id, CANCELLED, nowMs);
+  const second = await admitQueued(fixture, session);
+  await fixture.commands.endUnstarted(second.record.id, CANCELLED, nowMs + 60_000);
+  const index = `{bailiff:${fixture.deployment}}:tenant:acme:index`;
+  await until(async () => (await fixture.redis.zscore(index, first.record.id)) === null);
 });
 
 it("keeps of the queue nothing per command once its entries are done", async () => {
