@@ -4,7 +4,7 @@ import { queryIntegerSchema } from "./wire-values.js";
 /** The items of a page where the caller asks for no number. */
 export const DEFAULT_PAGE = 50;
 /** The most items of one page. */
-export const MAX_PAGE = 200;
+const MAX_PAGE = 200;
 
 /** `?limit=&cursor=` of a listing. */
 export const pagingShape = {
