@@ -59,12 +59,8 @@ function isKeySetUrl(text: string): boolean {
   return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }
 
-function isEngineHost(text: string): boolean {
-  if (text.startsWith("unix://")) return isCleanPath(text.slice("unix://".length));
-  if (!URL.canParse(text)) return false;
-  const { protocol, hostname, port } = new URL(text);
-  return protocol === "tcp:" && port !== "" && isLoopback(hostname);
-}
+const isEngineHost = (text: string) =>
+  text.startsWith("unix://") && isCleanPath(text.slice("unix://".length));
 
 const server = z.strictObject({
   host: z
@@ -107,11 +103,11 @@ const workspaces = z.strictObject({
 const docker = z.strictObject({
   host: z
     .string()
-    .refine(isEngineHost, "must be unix:///absolute/path, or tcp://<loopback>:<port>")
+    .refine(isEngineHost, "must be unix:///absolute/path")
     .default("unix:///var/run/docker.sock")
     .meta({
       unit: "URL",
-      description: "The engine. Who can reach it is root on its host, so plain TCP is loopback only.",
+      description: "The engine's Unix socket. Who can reach it is root on its host, so there is no TCP.",
     }),
 });
 

@@ -32,7 +32,7 @@ export interface Config {
   /** `url` null asks for a private redis-server child. */
   readonly redis: { readonly url: string | null };
   readonly workspaces: { readonly root: string; readonly runnerUid: number; readonly runnerGid: number };
-  /** `unix://…` or `tcp://…`. */
+  /** `unix://` and the absolute path of the engine's socket. */
   readonly docker: { readonly host: string };
   readonly worker: {
     readonly concurrency: number;
