@@ -1,18 +1,47 @@
 #!/usr/bin/env node
-import { readFileSync } from "node:fs";
-import { parseArgs } from "node:util";
-import { loadConfig } from "../config/load-config.js";
-import { runProcess } from "./processes.js";
+import type { CliCommand, CliStream } from "../cli/cli-command.js";
+import { runCommandLine } from "../cli/command-line.js";
+import { createDoctorCommand } from "../cli/doctor-command.js";
+import { createKeysCommands } from "../cli/keys-commands.js";
+import { createRunCommand } from "../cli/run-command.js";
+import { createServeCommand } from "../cli/serve-command.js";
+import { SCOPES } from "../ports/authenticator.js";
+import { doctorChecks } from "./doctor-checks.js";
+import { openKeys } from "./keys-access.js";
+import { type Role, runProcess } from "./processes.js";
+import { readConfig } from "./read-config.js";
+import { VERSION } from "./version.js";
 
-const [role, ...rest] = process.argv.slice(2);
-const { values } = parseArgs({
-  args: rest,
-  options: { config: { type: "string" }, "data-dir": { type: "string" }, port: { type: "string" } },
+const DOCTOR_DEADLINE_MS = 30_000;
+
+const serve = (name: Role, summary: string): CliCommand =>
+  createServeCommand({ name, summary, start: (configPath) => runProcess(name, readConfig(configPath)) });
+
+const commands: readonly CliCommand[] = [
+  serve("all", "Run API and worker in one process, with a private Redis unless one is configured."),
+  serve("api", "Run the HTTP front end."),
+  serve("worker", "Run a worker: take commands from the queue and run them in containers."),
+  createRunCommand({ fetch }),
+  ...createKeysCommands({ scopes: SCOPES, nowMs: Date.now, open: openKeys }),
+  createDoctorCommand({ checks: doctorChecks, deadlineMs: DOCTOR_DEADLINE_MS }),
+];
+
+const stream = (target: NodeJS.WriteStream): CliStream => ({
+  isTerminal: target.isTTY === true,
+  write: (text) => void target.write(text),
 });
-const config = loadConfig({
-  env: process.env,
-  fileText: values.config === undefined ? null : readFileSync(values.config, "utf8"),
-  fileName: values.config ?? "",
-  readSecret: (path) => readFileSync(path, "utf8"),
+
+process.exitCode = await runCommandLine({
+  commands,
+  version: VERSION,
+  args: process.argv.slice(2),
+  world: {
+    stdout: stream(process.stdout),
+    stderr: stream(process.stderr),
+    env: process.env,
+    onInterrupt(callback) {
+      process.on("SIGINT", callback);
+      return () => process.off("SIGINT", callback);
+    },
+  },
 });
-process.exitCode = await runProcess(role as "all", config);

@@ -1,0 +1,145 @@
+import { statfs } from "node:fs/promises";
+import { createDockerRuntime } from "../adapters/docker/docker-runtime.js";
+import { createPolicyFileSource } from "../adapters/policy-file/policy-file-source.js";
+import { openRedisStores } from "../adapters/redis/redis-stores.js";
+import { createRandomIdSource } from "../adapters/system/random-id-source.js";
+import { createSystemClock } from "../adapters/system/system-clock.js";
+import { checkWorkspacesRoot } from "../adapters/workspace-fs/workspaces-root.js";
+import { findProfile, type Profile, profileNames } from "../app/decide/profile-catalog.js";
+import type { CheckResult, DoctorCheck } from "../cli/doctor-command.js";
+import type { Config } from "../config/config.js";
+import type { Log, Metrics } from "../ports/telemetry.js";
+import { policyPaths } from "./foundation.js";
+import { readConfig } from "./read-config.js";
+import { initPathOf } from "./worker.js";
+
+const MIN_FREE_BYTES = 2 << 30;
+
+const ok = (detail: string): CheckResult => ({ status: "ok", detail, fix: null });
+const fail = (detail: string, fix: string): CheckResult => ({ status: "fail", detail, fix });
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+const silent: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silent,
+};
+const uncounted: Metrics = { count: () => undefined, observe: () => undefined, gauge: () => undefined };
+
+async function checkRedis(config: Config): Promise<CheckResult> {
+  if (config.redis.url === null) return ok("none configured: `bailiff all` starts its own");
+  try {
+    const stores = await openRedisStores({
+      endpoint: { url: config.redis.url },
+      deployment: config.deployment,
+      retention: { resultTtlMs: config.limits.resultTtlMs, idempotencyTtlMs: config.limits.resultTtlMs },
+      clock: createSystemClock(),
+      log: silent,
+    });
+    await stores.close();
+    return ok("answers, and never evicts");
+  } catch (error) {
+    return fail(messageOf(error), "check redis.url, start Redis, and set maxmemory-policy noeviction");
+  }
+}
+
+async function checkPolicy(config: Config): Promise<CheckResult> {
+  const source = await createPolicyFileSource({
+    paths: policyPaths(config),
+    intervalMs: 60_000,
+    log: silent,
+    metrics: uncounted,
+  });
+  const { version, document } = source.current();
+  await source.close();
+  return ok(`${document.rules.length} rules, version ${version.slice(0, 12)}`);
+}
+
+async function checkEngine(config: Config): Promise<CheckResult> {
+  const policy = await createPolicyFileSource({
+    paths: policyPaths(config),
+    intervalMs: 60_000,
+    log: silent,
+    metrics: uncounted,
+  });
+  const clock = createSystemClock();
+  const runtime = createDockerRuntime({
+    socketPath: config.docker.host.replace(/^unix:\/\//, ""),
+    deploymentId: config.deployment,
+    workerId: createRandomIdSource(clock).next("wrk"),
+    initPath: initPathOf(config),
+    probeUid: config.workspaces.runnerUid,
+    probeGid: config.workspaces.runnerGid,
+    clock,
+    log: silent,
+    metrics: uncounted,
+  });
+  try {
+    const profiles = profileNames(policy.current(), config.images)
+      .map((name) => findProfile(name, policy.current(), config.images))
+      .filter((profile): profile is Profile => profile !== null);
+    const { problems, engineVersion, apiVersion } = await runtime.probe(profiles, config.workspaces.root);
+    if (problems.length > 0)
+      return fail(problems.join("; "), "docs/configuration.md says what the engine must offer");
+    return ok(
+      `version ${engineVersion}, API ${apiVersion}: enforces every limit, sees the workspaces, has ${profiles.length} profile image(s)`,
+    );
+  } finally {
+    await runtime.close();
+    await policy.close();
+  }
+}
+
+async function checkDisk(config: Config): Promise<CheckResult> {
+  const { bavail, bsize } = await statfs(config.workspaces.root);
+  const freeBytes = bavail * bsize;
+  const text = `${(freeBytes / 2 ** 30).toFixed(1)} GiB free under the workspaces root`;
+  if (freeBytes >= MIN_FREE_BYTES) return ok(text);
+  return { status: "warn", detail: text, fix: "free some: commands write into their workspaces" };
+}
+
+/** What `bailiff doctor` looks at, for one configuration. A configuration that does not load is the only check. */
+export async function doctorChecks(configPath: string | null): Promise<readonly DoctorCheck[]> {
+  const node: DoctorCheck = {
+    name: "node",
+    run: async () => {
+      const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+      const isFit = major > 20 || (major === 20 && minor >= 19);
+      return isFit ? ok(process.version) : fail(process.version, "install Node.js 20.19 or newer");
+    },
+  };
+  let config: Config;
+  try {
+    config = readConfig(configPath);
+  } catch (error) {
+    return [
+      node,
+      { name: "config", run: async () => fail(messageOf(error), "correct the configuration file") },
+    ];
+  }
+  const { root, runnerUid: uid, runnerGid: gid } = config.workspaces;
+  return [
+    node,
+    { name: "config", run: async () => ok(`deployment ${config.deployment}`) },
+    { name: "policy", run: () => checkPolicy(config) },
+    {
+      name: "workspaces",
+      run: async () => {
+        try {
+          await checkWorkspacesRoot(root, { uid, gid });
+        } catch (error) {
+          return fail(
+            messageOf(error),
+            "give workspaces.root a directory of this user that others can't write",
+          );
+        }
+        return ok(root);
+      },
+    },
+    { name: "disk", run: () => checkDisk(config) },
+    { name: "redis", run: () => checkRedis(config) },
+    { name: "engine", run: () => checkEngine(config) },
+  ];
+}
