@@ -10,7 +10,9 @@ export interface Admission {
 
 /** Bounds the admission checks and reserves; null is no bound. Rates and counts are per tenant unless named otherwise. */
 export interface AdmissionQuotas {
+  /** Commands that have not started: queued or awaiting approval. */
   readonly tenantQueued: number | null;
+  /** Commands in flight: queued or dispatched. Checked at admission, so never more than this run at once. */
   readonly tenantConcurrent: number | null;
   readonly sessionQueued: number | null;
   readonly tenantRequestsPerMinute: number | null;
@@ -69,6 +71,7 @@ export class StoreUnavailable extends Error {
 export interface CommandStore {
   admit(admission: Admission): Promise<AdmissionAnswer>;
   get(commandId: string): Promise<CommandRecord | null>;
+  /** Its results are without `output`, which only `get` and `waitForEnd` load. A page can be short though more follow. */
   list(query: {
     readonly tenant: string;
     readonly sessionId: string | null;
@@ -78,12 +81,16 @@ export interface CommandStore {
   }): Promise<CommandPage>;
   /**
    * Compare-and-set `queued → dispatched` under a fresh fence, naming the container that will get the argv;
-   * consumes the grant's dispatch. Refused while the worker holds no lease: nothing could tell that it died.
+   * consumes the grant's dispatch. Idempotent on the fence: after a StoreUnavailable, claim again under the same fence,
+   * or give it back. Refused while the worker holds no lease: nothing could tell that it died.
    */
   claim(claim: Claim): Promise<ClaimAnswer>;
-  /** `dispatched → queued` by the fence's holder, only before argv was sent. False when the fence is not ours. */
+  /**
+   * `dispatched → queued` by the fence's holder, only before argv was sent; idempotent on the fence.
+   * False when the fence is not ours; a claim under it that is still on its way is then refused.
+   */
   giveBack(commandId: string, fence: string): Promise<boolean>;
-  /** `dispatched → finished` by the fence's holder. False when somebody else ended it: the verdict stands. */
+  /** `dispatched → finished` by the fence's holder; idempotent on the fence. False when somebody else ended it: the verdict stands. */
   finish(commandId: string, fence: string, result: CommandResult, nowMs: number): Promise<boolean>;
   /** The end of a command that never started (`queued` or `awaiting_approval`). False when it was neither. */
   endUnstarted(commandId: string, result: CommandResult, nowMs: number): Promise<boolean>;
