@@ -10,9 +10,7 @@ import type { WorkspaceFacts } from "./workspace-facts.js";
 /** Most look-ups one request may need; a request that needs more is refused. */
 export const MAX_PATH_CANDIDATES = 16_384;
 
-const REASONS: Readonly<
-  Record<TokenRefusal | "symlink_leaves_workspace" | "path_unresolved" | "too_many_paths" | "cwd", string>
-> = {
+const REASONS: Readonly<Record<TokenRefusal | "symlink_leaves_workspace" | "path_unresolved", string>> = {
   leaves_workspace: "the token names a path that leaves the workspace",
   home_expansion: "the token uses home expansion syntax",
   file_url: "the token is or holds a file URL",
@@ -22,7 +20,6 @@ const REASONS: Readonly<
   symlink_leaves_workspace: "the token names a symbolic link that leads out of the workspace",
   path_unresolved: "the path could not be looked up in the workspace",
   too_many_paths: "the request names more paths than are looked up",
-  cwd: "the session's directory is not canonical",
 };
 
 /** The part of the request that containment needs. */
@@ -97,19 +94,23 @@ interface PlacedJudgement {
 
 function* judgements(input: ContainmentInput, policy: CompiledPolicy): Generator<PlacedJudgement> {
   for (const [vectorIndex, vector] of input.vectors.entries()) {
-    const context = { cwd: vector.cwd, readOnlyRoots: input.readOnlyRoots };
     const exempt = exemptTokens(vector, policy);
+    const contexts = vector.cwds.map((cwd) => ({ cwd, readOnlyRoots: input.readOnlyRoots }));
     for (const [tokenIndex, token] of vector.argv.entries()) {
       if (exempt.has(tokenIndex)) continue;
       if (vector.delegated.some(([from, to]) => tokenIndex >= from && tokenIndex < to)) continue;
-      const judgement =
-        tokenIndex === 0
-          ? judgeExecutable(token, context, (path) => policy.nameByPath.has(path))
-          : judgeToken(token, context);
-      yield { vector, vectorIndex, tokenIndex, ...judgement };
+      for (const context of contexts) {
+        const judgement =
+          tokenIndex === 0
+            ? judgeExecutable(token, context, (path) => policy.nameByPath.has(path))
+            : judgeToken(token, context);
+        yield { vector, vectorIndex, tokenIndex, ...judgement };
+      }
     }
-    for (const path of vector.paths)
-      yield { vector, vectorIndex, tokenIndex: -1, ...judgeToken(path, context) };
+    for (const path of vector.paths) {
+      for (const context of contexts)
+        yield { vector, vectorIndex, tokenIndex: -1, ...judgeToken(path, context) };
+    }
   }
 }
 

@@ -8,6 +8,7 @@ export type TokenRefusal =
   | "file_url"
   | "control_character"
   | "percent_encoding"
+  | "too_many_paths"
   | "executable_not_listed";
 
 /** One token's judgement: a refusal, or the paths whose symlinks have to be looked at. */
@@ -39,6 +40,10 @@ const MAX_LOOK_UP_CHARS_PER_TOKEN = 1 << 20;
 
 const URL_START = /^[A-Za-z][A-Za-z0-9+.-]+:\/\/(?!\.{1,2}(?:[/\\?#]|$))[A-Za-z0-9._~:%@[\]-]+(?=[/?#]|$)/;
 const PERCENT_PAIR = /%[0-9A-Fa-f]{2}/;
+const SLASH = 47;
+const COLON = 58;
+const EQUALS = 61;
+const AT = 64;
 const CONTROL = /\p{Cc}/u;
 
 /**
@@ -52,8 +57,9 @@ export function judgeToken(token: string, context: TokenContext): TokenJudgement
     const byte = Number.parseInt(hex, 16);
     return byte < 0x80 ? String.fromCharCode(byte) : "\uFFFD";
   });
-  if (judgeOnce(decoded, context).refusal !== undefined) return { refusal: "percent_encoding", lookUps: [] };
-  return judgement;
+  const other = judgeOnce(decoded, context);
+  if (other.refusal !== undefined) return { refusal: "percent_encoding", lookUps: [] };
+  return { lookUps: [...judgement.lookUps, ...other.lookUps] };
 }
 
 /** Judges argv[0]: a name without a slash is looked up in the safe PATH only; a path is judged, or listed in the policy. */
@@ -96,13 +102,11 @@ function judgeOnce(token: string, context: TokenContext): TokenJudgement {
     if (suffix.refusal !== undefined) return { refusal: suffix.refusal, lookUps: [] };
     pathLike ||= suffix.pathLike;
   }
-  if (urlAt === 0) return { lookUps: [] };
-  if (pathLike && CONTROL.test(token)) return { refusal: "control_character", lookUps: [] };
+  if (pathLike && urlAt !== 0 && CONTROL.test(token)) return { refusal: "control_character", lookUps: [] };
 
   const lookUps: LookUp[] = [];
   let chars = 0;
   for (const suffix of suffixes) {
-    if (suffix.start === urlAt) continue;
     for (const text of folded === token ? [folded] : [folded, token]) {
       const suffixText = text.slice(suffix.start, suffix.start + PATH_MAX_CHARS + 1);
       const path = lookUpPath(suffixText, context.cwd);
@@ -111,9 +115,15 @@ function judgeOnce(token: string, context: TokenContext): TokenJudgement {
         if (suffix.detour) return { refusal: "leaves_workspace", lookUps: [] };
         continue;
       }
+      // The kernel takes a link before `..`, programs that normalise a path themselves do not: both readings have to stay inside.
+      const spellings = [path, foldNames(path)];
       chars += path.length;
-      if (chars > MAX_LOOK_UP_CHARS_PER_TOKEN) return { refusal: "leaves_workspace", lookUps: [] };
-      lookUps.push({ path, pathLike: suffix.pathLike });
+      if (chars > MAX_LOOK_UP_CHARS_PER_TOKEN) return { refusal: "too_many_paths", lookUps: [] };
+      // A URL is no path, unless the workspace has a link of its scheme's name that leads out.
+      for (const spelling of new Set(spellings)) {
+        if (spelling === undefined) continue;
+        lookUps.push({ path: spelling, pathLike: suffix.pathLike && suffix.start !== urlAt });
+      }
     }
   }
   return { lookUps };
@@ -133,10 +143,10 @@ function suffixStarts(token: string): number[] {
     }
   }
   for (let at = 0; at < token.length - 1; at++) {
-    const unit = token[at];
-    if (unit === "=" || unit === "@" || unit === ":") starts.add(at + 1);
+    const unit = token.charCodeAt(at);
+    if (unit === EQUALS || unit === AT || unit === COLON) starts.add(at + 1);
   }
-  return [...starts].sort((a, b) => a - b);
+  return starts.size === 1 ? [0] : [...starts].sort((a, b) => a - b);
 }
 
 /** Where a URL with scheme and authority begins; everything behind that position is the URL's own text. -1 for none. */
@@ -174,10 +184,12 @@ function foldSuffixes(token: string, starts: readonly number[], context: TokenCo
   for (let at = token.length; at >= 0 && startIndex >= 0; at--) {
     while (startIndex >= 0 && starts[startIndex] === at) {
       const head = token.slice(at, componentEnd);
-      results.push(judgeSuffix(at, head, token[at] === "/", { ups, names, cwdDepth, sawSlash, context }));
+      results.push(
+        judgeSuffix(at, head, token.charCodeAt(at) === SLASH, { ups, names, cwdDepth, sawSlash, context }),
+      );
       startIndex--;
     }
-    if (at > 0 && token[at - 1] === "/") {
+    if (at > 0 && token.charCodeAt(at - 1) === SLASH) {
       const component = token.slice(at, componentEnd);
       if (component === "..") ups++;
       else if (component !== "" && component !== ".") {
@@ -251,6 +263,17 @@ function lookUpPath(text: string, cwd: string): string | undefined {
     components.push(component);
   }
   return components.length === 0 ? "." : components.join("/");
+}
+
+/** The path without `..`; undefined when it leaves the workspace on its way. */
+function foldNames(path: string): string | undefined {
+  if (!path.includes("..")) return path;
+  const names: string[] = [];
+  for (const component of path.split("/")) {
+    if (component !== "..") names.push(component);
+    else if (names.pop() === undefined) return undefined;
+  }
+  return names.length === 0 ? "." : names.join("/");
 }
 
 /** True for `file:` in any case where a URL can begin: at the start, behind a character no scheme has, or behind option letters. */

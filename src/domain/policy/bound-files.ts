@@ -8,8 +8,10 @@ export function boundFiles(vectors: readonly SeenVector[]): readonly string[] {
   const files = new Set<string>();
   for (const vector of vectors) {
     const argv0 = vector.argv[0] ?? "";
-    if (argv0.includes("/")) add(files, argv0, vector.cwd);
-    if (vector.scriptIndex !== undefined) add(files, vector.argv[vector.scriptIndex] ?? "", vector.cwd);
+    for (const cwd of vector.cwds) {
+      if (argv0.includes("/")) add(files, argv0, cwd);
+      if (vector.scriptIndex !== undefined) add(files, vector.argv[vector.scriptIndex] ?? "", cwd);
+    }
   }
   return [...files].sort();
 }

@@ -27,6 +27,9 @@ export interface OptionsRead {
   readonly understood: boolean;
 }
 
+/** Letters of a cluster that are still read behind an unknown one. */
+const MAX_UNKNOWN_LETTERS = 64;
+
 /**
  * Reads options from argv[start] on as getopt_long would: clusters, attached values, `--name=value`, abbreviations, `--`.
  * Linear in the input (times the constant size of the grammar).
@@ -105,7 +108,7 @@ export function readOptions(argv: readonly string[], grammar: OptionGrammar, sta
       }
       if (!grammar.flags.has(name)) understood = false;
       push(name, undefined, index, undefined);
-      if (!understood) break;
+      if (!understood && at > MAX_UNKNOWN_LETTERS) break;
     }
   }
   const restIndex = Math.min(index, argv.length);

@@ -104,6 +104,10 @@ const wrapper = z.strictObject({
     .max(8)
     .default(0)
     .describe("Operands before the inner command (`timeout 5`)."),
+  subcommands: z
+    .array(name)
+    .optional()
+    .describe("It runs its operands only when the first one is one of these (`uv run`)."),
   inner: z
     .enum(["vector", "shell_text", "none"])
     .default("vector")

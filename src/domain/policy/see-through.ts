@@ -18,8 +18,8 @@ export interface Finding {
 /** One vector of a request, the requested one or one inside it, as far as it can be read. */
 export interface SeenVector {
   readonly argv: readonly string[];
-  /** Directory its relative paths are judged from; `.` where it is not known. */
-  readonly cwd: string;
+  /** Directories its relative paths are judged from: more than one where shell text may have changed it. */
+  readonly cwds: readonly string[];
   readonly via: readonly string[];
   /** False for one of several possible readings: it can only make the decision stricter. */
   readonly certain: boolean;
@@ -36,7 +36,7 @@ export interface SeenVector {
 
 interface OpenVector {
   argv: readonly string[];
-  cwd: string;
+  cwds: readonly string[];
   via: readonly string[];
   certain: boolean;
   delegated: (readonly [number, number])[];
@@ -49,6 +49,8 @@ interface OpenVector {
 
 /** Positions of an unknown shape that are tried as the beginning of an inner vector. */
 const MAX_POSSIBLE_BEGINNINGS = 64;
+/** Directories a vector is judged from at most; `.`, the strictest, is always among them. */
+const MAX_DIRECTORIES = 4;
 const BASH_LIKE = new Set(["sh", "bash", "dash", "ash"]);
 /** Shell builtins that change what later names mean. */
 const RENAMING = new Set(["alias", "hash", "enable", "unalias"]);
@@ -68,13 +70,13 @@ export function seeThrough(
   const seen: OpenVector[] = [];
   const open = (
     vectorArgv: readonly string[],
-    vectorCwd: string,
+    cwds: readonly string[],
     via: readonly string[],
     certain: boolean,
     stdinText?: string,
   ): OpenVector => ({
     argv: vectorArgv,
-    cwd: vectorCwd,
+    cwds,
     via,
     certain,
     delegated: [],
@@ -108,18 +110,23 @@ export function seeThrough(
       enterInterpreter(vector, name, interpreter);
   };
 
-  const enterShellText = (parent: OpenVector, name: string, text: string, certain: boolean): void => {
+  /** Enters every command of the text. True when one of them runs words that only exist at run time, such as `"$@"`. */
+  const enterShellText = (parent: OpenVector, name: string, text: string, certain: boolean): boolean => {
     if (text.length > limits.max_shell_text_chars) {
       parent.findings.push(denied("shell_text_too_long", "the shell text is longer than the policy reads"));
-      return;
+      return true;
     }
-    const { commands, understood } = readShellText(text);
+    const { commands, understood, complete } = readShellText(text);
+    if (!complete)
+      parent.findings.push(
+        denied("shell_text_too_deep", "the shell text is nested deeper than the policy reads"),
+      );
     let computed = !understood || !BASH_LIKE.has(name);
-    let directory = parent.cwd;
+    let directories = parent.cwds;
+    let runsComputedWords = !understood;
     for (const command of commands) {
       const inner = looseName(command.argv[0] ?? "");
       computed ||= command.computedName || RENAMING.has(inner);
-      if (CHANGING_DIRECTORY.has(inner)) directory = ".";
     }
     if (computed && mentionsGitWord(text)) parent.findings.push(visibleGit());
     if (!understood)
@@ -127,7 +134,7 @@ export function seeThrough(
     for (const command of commands) {
       const inner = open(
         command.argv,
-        directory,
+        directories,
         [...parent.via, name],
         certain && parent.certain,
         command.stdinText,
@@ -138,13 +145,22 @@ export function seeThrough(
       else if (command.computedTokens.length > 0) {
         inner.findings.push(asked("computed_arguments", "the shell text computes arguments of a command"));
       }
+      const runsWords =
+        lookUpName(policy.wrappers, looseName(command.argv[0] ?? "")).length > 0 ||
+        lookUpName(policy.interpreters, looseName(command.argv[0] ?? "")).length > 0;
+      runsComputedWords ||= command.computedName || (runsWords && command.computedTokens.length > 0);
       enter(inner);
+      if (CHANGING_DIRECTORY.has(looseName(command.argv[0] ?? ""))) {
+        directories = changedDirectories(directories, command.argv[1] ?? ".");
+      }
     }
+    return runsComputedWords;
   };
 
-  const enterPossible = (parent: OpenVector, name: string): void => {
+  /** Tries every word from `from` on as the beginning of an inner vector. */
+  const enterPossible = (parent: OpenVector, name: string, from = 1): void => {
     let tried = 0;
-    for (let index = 1; index < parent.argv.length; index++) {
+    for (let index = from; index < parent.argv.length; index++) {
       const token = parent.argv[index] ?? "";
       if (token === "" || token.startsWith("-")) continue;
       if (++tried > MAX_POSSIBLE_BEGINNINGS) {
@@ -153,7 +169,10 @@ export function seeThrough(
         );
         return;
       }
-      enter(open(parent.argv.slice(index), parent.cwd, [...parent.via, name], false));
+      const possible = open(parent.argv.slice(index), parent.cwds, [...parent.via, name], false);
+      // Its words are the parent's own, which judges them.
+      possible.delegated.push([0, possible.argv.length]);
+      enter(possible);
       if (/\s/.test(token)) enterShellText(parent, name, token, false);
     }
   };
@@ -167,7 +186,7 @@ export function seeThrough(
       return;
     }
     const read = readOptions(tokens, grammar);
-    let cwdInside = vector.cwd;
+    let cwdsInside = vector.cwds;
     for (const option of read.options) {
       const { name: optionName, value, index, valueIndex } = option;
       if (wrapper.opaque_options.includes(optionName)) {
@@ -182,7 +201,7 @@ export function seeThrough(
         vector.findings.push(asked("inline_code", "an option carries a command"));
         enterShellText(vector, name, value.slice(prefix.length), true);
       }
-      if (wrapper.chdir_options.includes(optionName)) cwdInside = ".";
+      if (wrapper.chdir_options.includes(optionName)) cwdsInside = changedDirectories(cwdsInside, value);
       if (wrapper.split_options.includes(optionName)) {
         const words = splitWords(value);
         if (words === undefined) {
@@ -200,7 +219,7 @@ export function seeThrough(
         vector.code.add(valueIndex);
         vector.delegated.push([after, tokens.length]);
         vector.findings.push(asked("split_words", "the wrapper splits a token into words"));
-        enter(open(spliced, cwdInside, via, vector.certain));
+        enter(open(spliced, cwdsInside, via, vector.certain));
         return;
       }
     }
@@ -238,6 +257,7 @@ export function seeThrough(
       }
       if (first === "--") start++;
     }
+    if (wrapper.subcommands !== undefined && !wrapper.subcommands.includes(tokens[start - 1] ?? "")) return;
     if (wrapper.appends_arguments) {
       vector.findings.push(asked("appended_arguments", "the wrapper adds arguments that can't be seen"));
     }
@@ -248,7 +268,7 @@ export function seeThrough(
       return;
     }
     vector.delegated.push([start, tokens.length]);
-    enter(open(tokens.slice(start), cwdInside, via, vector.certain));
+    enter(open(tokens.slice(start), cwdsInside, via, vector.certain));
   };
 
   const enterMarked = (vector: OpenVector, name: string, markers: readonly string[]): void => {
@@ -267,7 +287,7 @@ export function seeThrough(
       vector.findings.push(asked("appended_arguments", "the wrapper adds arguments that can't be seen"));
       if (end > start) {
         vector.delegated.push([start, end]);
-        enter(open(tokens.slice(start, end), vector.cwd, [...vector.via, name], vector.certain));
+        enter(open(tokens.slice(start, end), vector.cwds, [...vector.via, name], vector.certain));
       }
       index = end;
     }
@@ -316,8 +336,11 @@ export function seeThrough(
       vector.findings.push(asked("inline_code", "code given as an argument needs a person's yes"));
     }
     for (const text of texts) {
-      if (interpreter.shell) enterShellText(vector, name, text, read.understood);
-      else if (codeStartsGit(text, (literal) => shellTextStartsGit(literal, policy)))
+      if (interpreter.shell) {
+        const runsComputedWords = enterShellText(vector, name, text, read.understood);
+        if (runsComputedWords && read.operands[1] !== undefined)
+          enterPossible(vector, name, read.operands[1]);
+      } else if (codeStartsGit(text, (literal) => shellTextStartsGit(literal, policy)))
         vector.findings.push(visibleGit());
     }
     if (
@@ -336,8 +359,25 @@ export function seeThrough(
     }
   };
 
-  enter(open(argv, cwd, [], true));
+  enter(open(argv, [cwd], [], true));
   return seen;
+}
+
+/** Where a command may be judged from after a change of directory that may or may not have happened. */
+function changedDirectories(cwds: readonly string[], target: string): readonly string[] {
+  const result = new Set<string>(["."]);
+  for (const cwd of cwds) {
+    const parts = cwd === "." || target.startsWith("/") ? [] : cwd.split("/");
+    const rest = /^\/+workspace(?=\/|$)/.test(target) ? target.replace(/^\/+workspace/, "") : target;
+    let left = false;
+    for (const part of rest.split("/")) {
+      if (part === "" || part === ".") continue;
+      if (part !== "..") parts.push(part);
+      else if (parts.pop() === undefined) left = true;
+    }
+    if (!left && parts.length > 0 && result.size < MAX_DIRECTORIES) result.add(parts.join("/"));
+  }
+  return [...result];
 }
 
 /** True when one literal of program text, read as shell text, starts Git directly or behind one known wrapper. */

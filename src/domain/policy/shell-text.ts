@@ -19,26 +19,59 @@ export interface ShellText {
   readonly commands: readonly ShellCommand[];
   /** False when the parser found a fault: the commands are then what it could recover. */
   readonly understood: boolean;
+  /** False when the reader stopped before it had seen every command. */
+  readonly complete: boolean;
 }
+
+/** Substitutions inside substitutions: each level is parsed again, so the depth bounds the work. */
+const MAX_SUBSTITUTION_DEPTH = 24;
+/** All texts parsed for one shell text together, as a multiple of its length. */
+const MAX_PARSED_FACTOR = 16;
+/** Expansions one text may open. The parser reads nested ones again and again, so their number bounds its work as well. */
+const MAX_OPENERS = 256;
 
 /** Reads shell text as Bash without executing anything. Never throws. */
 export function readShellText(text: string): ShellText {
   const commands: ShellCommand[] = [];
+  if (countOpeners(text) > MAX_OPENERS) return { commands, understood: false, complete: false };
   let understood = true;
-  const visit = (node: SyntaxNode): void => {
-    if ("errors" in node && Array.isArray(node.errors) && node.errors.length > 0) understood = false;
+  let complete = true;
+  let parsedChars = 0;
+  const visit = (node: SyntaxNode, depth: number): void => {
+    let inside = depth;
+    if (node.type === "Script") {
+      inside++;
+      parsedChars += node.end - node.pos;
+      if ("errors" in node && Array.isArray(node.errors) && node.errors.length > 0) understood = false;
+      if (inside > MAX_SUBSTITUTION_DEPTH || parsedChars > MAX_PARSED_FACTOR * text.length + 4096) {
+        complete = false;
+        return;
+      }
+    }
+    if (!complete) return;
     if (node.type === "Command") {
       const command = readCommand(node);
       if (command !== undefined) commands.push(command);
     }
-    forEachChild(node, visit);
+    forEachChild(node, (child) => visit(child, inside));
   };
   try {
-    visit(parse(text));
+    visit(parse(text), 0);
   } catch {
     understood = false;
+    complete = false;
   }
-  return { commands, understood };
+  return { commands, understood, complete };
+}
+
+function countOpeners(text: string): number {
+  let count = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit === 96) count++;
+    else if (unit === 40 && at > 0 && "$<>(".includes(text.charAt(at - 1))) count++;
+  }
+  return count;
 }
 
 function readCommand(node: Command): ShellCommand | undefined {
