@@ -9,7 +9,7 @@ const DEFAULT_URL = "http://127.0.0.1:8080";
 const WAIT_S = 25;
 
 /** Exit statuses of `bailiff run` where it is not the command's own. 124, 126 and 127 mean what they mean in a shell. */
-export const RUN_STATUS = {
+const RUN_STATUS = {
   refused: 117,
   denied: 118,
   awaiting_approval: 119,
@@ -36,7 +36,7 @@ const STATUS_MEANINGS: readonly (readonly [number, string])[] = [
 ];
 
 /** The exit status for a command that is finished or waits for approval. */
-export function statusOf(command: CommandView): number {
+function statusOf(command: CommandView): number {
   if (command.state === "awaiting_approval") return RUN_STATUS.awaiting_approval;
   switch (command.outcome) {
     case "completed":

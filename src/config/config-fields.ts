@@ -114,8 +114,3 @@ export function configFields(): readonly ConfigField[] {
   collect(z.toJSONSchema(configSchema, { io: "input" }) as Node, [], found);
   return found;
 }
-
-/** JSON Schema of a configuration file, for editors. */
-export function configJsonSchema(): Record<string, unknown> {
-  return z.toJSONSchema(configSchema, { io: "input" });
-}

@@ -8,7 +8,7 @@ const MIB = 1 << 20;
 const MAX_ID = 4_294_967_294;
 
 /** Signature algorithms a token may use. `none` and the HMAC family are left out: with them a public key would be a secret. */
-export const JWT_ALGORITHMS = [
+const JWT_ALGORITHMS = [
   "RS256",
   "RS384",
   "RS512",

@@ -2,7 +2,7 @@ import type { ConfigProblem } from "./config-error.js";
 import { type ConfigField, configFields } from "./config-fields.js";
 
 /** Variables with our prefix that are not configuration: the command line's own. */
-export const COMMAND_LINE_VARIABLES: ReadonlySet<string> = new Set([
+const COMMAND_LINE_VARIABLES: ReadonlySet<string> = new Set([
   "BAILIFF_CONFIG",
   "BAILIFF_URL",
   "BAILIFF_API_KEY",

@@ -69,7 +69,9 @@ describe("the table", () => {
   it("has no label a caller could grow", () => {
     for (const { labels } of Object.values(METRIC_TABLE)) {
       for (const label of labels)
-        expect(label).toMatch(/^(?:layer|verdict|outcome|effect|code|pool|kind|result)$/);
+        expect(label).toMatch(
+          /^(?:layer|verdict|outcome|effect|code|operation|method|route|status|pool|kind|result)$/,
+        );
     }
   });
 });
