@@ -3,11 +3,13 @@ import type { CliCommand, CliStream } from "../cli/cli-command.js";
 import { runCommandLine } from "../cli/command-line.js";
 import { createDoctorCommand } from "../cli/doctor-command.js";
 import { createKeysCommands } from "../cli/keys-commands.js";
+import { createPolicyCommands } from "../cli/policy-commands.js";
 import { createRunCommand } from "../cli/run-command.js";
 import { createServeCommand } from "../cli/serve-command.js";
 import { SCOPES } from "../ports/authenticator.js";
 import { doctorChecks } from "./doctor-checks.js";
 import { openKeys } from "./keys-access.js";
+import { createPolicyAccess } from "./policy-access.js";
 import { type Role, runProcess } from "./processes.js";
 import { readConfig } from "./read-config.js";
 import { VERSION } from "./version.js";
@@ -23,6 +25,7 @@ const commands: readonly CliCommand[] = [
   serve("worker", "Run a worker: take commands from the queue and run them in containers."),
   createRunCommand({ fetch }),
   ...createKeysCommands({ scopes: SCOPES, nowMs: Date.now, open: openKeys }),
+  ...createPolicyCommands(createPolicyAccess(Date.now)),
   createDoctorCommand({ checks: doctorChecks, deadlineMs: DOCTOR_DEADLINE_MS }),
 ];
 

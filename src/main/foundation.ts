@@ -37,10 +37,13 @@ export interface Foundation {
   readonly closers: Closers;
 }
 
+/** The default policy that ships. */
+export const DEFAULT_POLICY_PATH = fileURLToPath(new URL("../../policy/default.yaml", import.meta.url));
+
 /** The policy documents in force: the configured ones, or the default policy that ships. */
 export function policyPaths(config: Config): readonly string[] {
   if (config.policy.files.length > 0) return config.policy.files;
-  return [fileURLToPath(new URL("../../policy/default.yaml", import.meta.url))];
+  return [DEFAULT_POLICY_PATH];
 }
 
 /** Opens the parts that API and worker share; on failure closes what was opened and rejects. */

@@ -6,7 +6,7 @@ import { findProfile, type Profile, profileNames } from "../app/decide/profile-c
 import { createActiveCommands } from "../app/execute/active-commands.js";
 import { createColdContainers } from "../app/execute/cold-containers.js";
 import { createExecuteCommand } from "../app/execute/execute-command.js";
-import { createPersistEnd } from "../app/execute/persist-end.js";
+import { createHeldCommands } from "../app/execute/held-commands.js";
 import { createRecheckCommand } from "../app/execute/recheck-command.js";
 import { createPeriodic } from "../app/periodic.js";
 import type { ReadinessCheck } from "../app/readiness.js";
@@ -24,7 +24,6 @@ const SWEEP_MS = 20_000;
 const RECONCILE_MS = 5_000;
 /** Of the shutdown grace, kept for killing, reporting and recording. */
 const SHUTDOWN_MARGIN_MS = 5_000;
-const PERSIST_PATIENCE_MS = 10 * 60_000;
 
 /** What a test may put between the worker and its parts, to break them at a chosen step. */
 export interface WorkerSeams {
@@ -80,6 +79,7 @@ export async function startWorker(
   );
 
   let isDraining = false;
+  let isGivingUp = false;
   const active = createActiveCommands();
   const containers = createColdContainers({ runtime, log, metrics });
   const heartbeat = createPeriodic({
@@ -138,13 +138,13 @@ export async function startWorker(
     }),
     containers,
     active,
-    persistEnd: createPersistEnd({
+    held: createHeldCommands({
       commands,
       clock,
       log,
       metrics,
-      patienceMs: PERSIST_PATIENCE_MS,
       pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+      givesUp: () => isGivingUp,
     }),
     limits: config.limits,
     workerId,
@@ -188,8 +188,12 @@ export async function startWorker(
       log.info({ reason, running: active.size }, "worker takes no more commands");
       const patienceMs = Math.max(0, config.worker.shutdownGraceMs - SHUTDOWN_MARGIN_MS);
       const ender = setTimeout(() => active.cancelAll("shutdown"), patienceMs);
+      const lastMoment = setTimeout(() => {
+        isGivingUp = true;
+      }, config.worker.shutdownGraceMs);
       await Promise.all(consumers.map((consumer) => consumer.drain()));
       clearTimeout(ender);
+      clearTimeout(lastMoment);
       await endCancels();
       await Promise.all([sweep.stop(), reconcile.stop()]);
       await containers.settled();

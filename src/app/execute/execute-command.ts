@@ -6,7 +6,8 @@ import { classifyReport, lost, neverStarted } from "../../domain/outcome.js";
 import { dispatchedResult, unstartedResult } from "../../domain/result.js";
 import type { Clock } from "../../ports/clock.js";
 import type { HandlerAnswer } from "../../ports/command-queue.js";
-import type { CommandStore } from "../../ports/command-store.js";
+import type { ClaimAnswer, CommandStore } from "../../ports/command-store.js";
+import { StoreUnavailable } from "../../ports/command-store.js";
 import type {
   ContainerPurpose,
   ProcessEnd,
@@ -17,7 +18,7 @@ import { RuntimeFault } from "../../ports/container-runtime.js";
 import type { IdSource } from "../../ports/id-source.js";
 import type { Log, Metrics } from "../../ports/telemetry.js";
 import type { ActiveCommands } from "./active-commands.js";
-import type { PersistEnd } from "./persist-end.js";
+import type { HeldCommands } from "./held-commands.js";
 
 /** A command that passed the re-check, with everything its container needs. */
 export interface DispatchPlan {
@@ -58,7 +59,7 @@ export function createExecuteCommand(deps: {
   readonly recheck: (record: CommandRecord) => Promise<Recheck>;
   readonly containers: ContainerLease;
   readonly active: ActiveCommands;
-  readonly persistEnd: PersistEnd;
+  readonly held: HeldCommands;
   readonly limits: ServiceLimits;
   readonly workerId: string;
   readonly clock: Clock;
@@ -107,18 +108,28 @@ export function createExecuteCommand(deps: {
   ): Promise<HandlerAnswer> => {
     const fence = deps.ids.next("fen");
     const claimedAtMs = deps.clock.nowMs();
-    const claim = await deps.commands.claim({
-      commandId: record.id,
-      workerId: deps.workerId,
-      fence,
-      containerId: container.containerId,
-      nowMs: claimedAtMs,
-    });
+    let claim: ClaimAnswer;
+    try {
+      claim = await deps.commands.claim({
+        commandId: record.id,
+        workerId: deps.workerId,
+        fence,
+        containerId: container.containerId,
+        nowMs: claimedAtMs,
+      });
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      // The claim may have gone through all the same. Voiding its fence makes that harmless, and must happen:
+      // a command dispatched to a live worker that does not run it would be nobody's.
+      await deps.held.voidFence(record.id, fence);
+      return "give_back";
+    }
     if (claim.kind === "no_lease") return "give_back";
     if (claim.kind === "not_queued") return "done";
     if (deps.clock.nowMs() - claimedAtMs > MAX_CLAIM_TO_SEND_MS) {
       deps.metrics.count("bailiff_claims_given_back_total");
-      return (await deps.commands.giveBack(record.id, fence)) ? "give_back" : "done";
+      await deps.held.voidFence(record.id, fence);
+      return "give_back";
     }
     prepareFailures.delete(record.id);
     const log = deps.log.child({ command_id: record.id, container_id: container.containerId });
@@ -126,11 +137,10 @@ export function createExecuteCommand(deps: {
     const active = deps.active.enter(record.id, container.containerId);
     try {
       if (claim.record.cancelRequested) active.cancel("cancelled");
-      const end = await container.run(processRequest(record, plan, deps.limits), active.signal);
+      const result = await runToResult(record, plan, container, active.signal, claimedAtMs);
       // From here on the container has nothing more to say; its removal must not delay the answer.
       deps.containers.dispose(container);
-      const result = resultOf(record, end, deps.limits, deps.clock.nowMs() - claimedAtMs);
-      const kept = await deps.persistEnd(record.id, fence, result);
+      const kept = await deps.held.persistEnd(record.id, fence, result);
       deps.metrics.count("bailiff_commands_finished_total", {
         outcome: result.outcome,
         effect: result.effect,
@@ -142,6 +152,23 @@ export function createExecuteCommand(deps: {
       return "done";
     } finally {
       active.leave();
+    }
+  };
+
+  /** Never rejects: whatever goes wrong behind the claim, the command must get an end. */
+  const runToResult = async (
+    record: CommandRecord,
+    plan: DispatchPlan,
+    container: ReadyContainer,
+    signal: AbortSignal,
+    claimedAtMs: number,
+  ): Promise<CommandResult> => {
+    try {
+      const end = await container.run(processRequest(record, plan, deps.limits), signal);
+      return resultOf(record, end, deps.limits, deps.clock.nowMs() - claimedAtMs);
+    } catch (error) {
+      deps.log.error({ command_id: record.id, err: error }, "a dispatched command failed inside the worker");
+      return unstartedResult(lost("the worker failed"));
     }
   };
 
