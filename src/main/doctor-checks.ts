@@ -1,4 +1,6 @@
-import { statfs } from "node:fs/promises";
+import { constants } from "node:fs";
+import { access, statfs } from "node:fs/promises";
+import { readKeysFile } from "../adapters/auth/keys-file.js";
 import { createDockerRuntime } from "../adapters/docker/docker-runtime.js";
 import { createPolicyFileSource } from "../adapters/policy-file/policy-file-source.js";
 import { openRedisStores } from "../adapters/redis/redis-stores.js";
@@ -28,18 +30,34 @@ const silent: Log = {
 };
 const uncounted: Metrics = { count: () => undefined, observe: () => undefined, gauge: () => undefined };
 
+async function checkRedisProgram(): Promise<CheckResult> {
+  const directories = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+  for (const directory of directories) {
+    const path = `${directory}/redis-server`;
+    const isThere = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return ok(`none configured: \`bailiff all\` starts ${path}`);
+  }
+  return fail("none configured, and no redis-server to start", "install redis-server, or set redis.url");
+}
+
 async function checkRedis(config: Config): Promise<CheckResult> {
-  if (config.redis.url === null) return ok("none configured: `bailiff all` starts its own");
+  if (config.redis.url === null) return checkRedisProgram();
+  const warnings: string[] = [];
   try {
     const stores = await openRedisStores({
       endpoint: { url: config.redis.url },
       deployment: config.deployment,
       retention: { resultTtlMs: config.limits.resultTtlMs, idempotencyTtlMs: config.limits.resultTtlMs },
       clock: createSystemClock(),
-      log: silent,
+      log: keepWarnings(warnings),
     });
     await stores.close();
-    return ok("answers, and never evicts");
+    const [warning] = warnings;
+    if (warning !== undefined) return { status: "warn", detail: warning, fix: "set appendonly yes" };
+    return ok("answers, never evicts, and keeps its data");
   } catch (error) {
     return fail(messageOf(error), "check redis.url, start Redis, and set maxmemory-policy noeviction");
   }
@@ -92,6 +110,31 @@ async function checkEngine(config: Config): Promise<CheckResult> {
   }
 }
 
+/** Warnings of the start check, kept to be shown. */
+function keepWarnings(warnings: string[]): Log {
+  return {
+    ...silent,
+    warn: (_fields, message) => void warnings.push(message),
+    child: () => keepWarnings(warnings),
+  };
+}
+
+async function checkInit(config: Config): Promise<CheckResult> {
+  const path = initPathOf(config);
+  try {
+    await access(path, constants.X_OK);
+  } catch {
+    return fail(`${path} is missing or not executable`, "run `make -C images/init`, or set init_path");
+  }
+  return ok(path);
+}
+
+async function checkKeys(config: Config): Promise<CheckResult> {
+  const keys = await readKeysFile(config.auth.keysFile);
+  if (keys.length > 0 || config.auth.jwt !== null) return ok(`${keys.length} key(s)`);
+  return { status: "warn", detail: "no key yet, so nobody can call the API", fix: "bailiff keys create" };
+}
+
 async function checkDisk(config: Config): Promise<CheckResult> {
   const { bavail, bsize } = await statfs(config.workspaces.root);
   const freeBytes = bavail * bsize;
@@ -123,6 +166,8 @@ export async function doctorChecks(configPath: string | null): Promise<readonly 
   return [
     node,
     { name: "config", run: async () => ok(`deployment ${config.deployment}`) },
+    { name: "keys", run: () => checkKeys(config) },
+    { name: "bailiff-init", run: () => checkInit(config) },
     { name: "policy", run: () => checkPolicy(config) },
     {
       name: "workspaces",
