@@ -1,0 +1,258 @@
+import { describe, expect, test } from "vitest";
+import { createActiveCommands } from "../../../src/app/execute/active-commands.js";
+import type { ContainerLease, Recheck } from "../../../src/app/execute/execute-command.js";
+import { createExecuteCommand } from "../../../src/app/execute/execute-command.js";
+import { createHeldCommands } from "../../../src/app/execute/held-commands.js";
+import type { CommandRecord, CommandResult } from "../../../src/domain/command.js";
+import { DEFAULT_CONTAINER_LIMITS, DEFAULT_SERVICE_LIMITS } from "../../../src/domain/limits.js";
+import type { ClaimAnswer, CommandStore } from "../../../src/ports/command-store.js";
+import { StoreUnavailable } from "../../../src/ports/command-store.js";
+import type { ContainerPurpose, ProcessEnd, ReadyContainer } from "../../../src/ports/container-runtime.js";
+import { RuntimeFault } from "../../../src/ports/container-runtime.js";
+import type { Log, Metrics } from "../../../src/ports/telemetry.js";
+
+const log: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, child: () => log };
+const metrics: Metrics = { count: () => {}, observe: () => {}, gauge: () => {} };
+
+const record = {
+  id: "cmd_1",
+  tenant: "t",
+  workspaceId: "w",
+  state: "queued",
+  queuedAtMs: 0,
+  request: {
+    argv: ["true"],
+    cwd: ".",
+    timeoutMs: 1_000,
+    maxStdoutChars: 100,
+    maxStderrChars: 100,
+    sourceObjects: [],
+    reason: null,
+  },
+  decision: { gitHardened: false },
+} as unknown as CommandRecord;
+
+const purpose: ContainerPurpose = {
+  tenant: "t",
+  workspaceId: "w",
+  workspacePath: "/w",
+  uid: 1,
+  gid: 1,
+  profile: {
+    name: "p",
+    image: "i",
+    imageDigest: "d",
+    network: "none",
+    ociRuntime: null,
+    limits: DEFAULT_CONTAINER_LIMITS,
+  },
+  commandId: "cmd_1",
+  deadlineMs: 1,
+};
+const empty = { bytes: new Uint8Array(), seenBytes: 0, sha256: "" };
+const exited: ProcessEnd = {
+  kind: "report",
+  stdout: empty,
+  stderr: empty,
+  report: {
+    kind: "exited",
+    stage: "none",
+    limitStream: null,
+    errno: 0,
+    exitCode: 0,
+    signal: null,
+    oomKills: 0,
+    stdoutBytes: 0,
+    stderrBytes: 0,
+    stdoutSha256: "",
+    stderrSha256: "",
+    wallMs: 1,
+    cpuMs: 1,
+    peakMemoryBytes: 1,
+    message: "",
+  },
+};
+
+/** A worker whose parts do what the test says, and the trace of what it did. */
+function worker(
+  parts: {
+    recheck?: Recheck;
+    claim?: (fence: string) => Promise<ClaimAnswer>;
+    giveBack?: () => Promise<boolean>;
+    finish?: () => Promise<boolean>;
+    acquire?: () => Promise<void>;
+    run?: () => Promise<ProcessEnd>;
+    now?: () => number;
+  } = {},
+) {
+  const trace: string[] = [];
+  const results: CommandResult[] = [];
+  const now = parts.now ?? (() => 0);
+  const container: ReadyContainer = {
+    containerId: "c1",
+    purpose,
+    createdAtMs: 0,
+    isHealthy: () => true,
+    run: async () => {
+      trace.push("argv sent");
+      return (await parts.run?.()) ?? exited;
+    },
+    destroy: async () => {},
+  };
+  const commands = {
+    get: async () => record,
+    claim: async ({ fence }: { fence: string }) => {
+      trace.push("claim");
+      return (await parts.claim?.(fence)) ?? { kind: "claimed", fence, record };
+    },
+    giveBack: async () => {
+      trace.push("give back");
+      return (await parts.giveBack?.()) ?? true;
+    },
+    finish: async (_id: string, _fence: string, result: CommandResult) => {
+      trace.push(`finish ${result.outcome}`);
+      results.push(result);
+      return (await parts.finish?.()) ?? true;
+    },
+    endUnstarted: async (_id: string, result: CommandResult) => {
+      trace.push(`end unstarted ${result.outcome}`);
+      results.push(result);
+      return true;
+    },
+  } as unknown as CommandStore;
+  const containers: ContainerLease = {
+    async acquire() {
+      trace.push("container");
+      await parts.acquire?.();
+      return container;
+    },
+    dispose: () => {
+      if (trace.at(-1) !== "dispose") trace.push("dispose");
+    },
+  };
+  const clock = { nowMs: now };
+  const execute = createExecuteCommand({
+    commands,
+    recheck: async () =>
+      parts.recheck ?? { kind: "proceed", plan: { purpose, argv: ["true"], environment: {} } },
+    containers,
+    active: createActiveCommands(),
+    held: createHeldCommands({ commands, clock, log, metrics, pause: async () => {}, givesUp: () => false }),
+    limits: DEFAULT_SERVICE_LIMITS,
+    workerId: "wrk_1",
+    clock,
+    ids: { next: (kind) => `${kind}_x` },
+    log,
+    metrics,
+    isDraining: () => false,
+  });
+  return { execute: () => execute("cmd_1"), trace, results };
+}
+
+describe("the way through a worker", () => {
+  test("the container is ready before the claim, and argv is sent only behind it", async () => {
+    const { execute, trace } = worker();
+    expect(await execute()).toBe("done");
+    expect(trace).toEqual(["container", "claim", "argv sent", "dispose", "finish completed", "dispose"]);
+  });
+
+  test("a claim that is refused sends nothing", async () => {
+    for (const answer of [{ kind: "not_queued", state: "finished" }, { kind: "no_lease" }] as ClaimAnswer[]) {
+      const { execute, trace } = worker({ claim: async () => answer });
+      expect(await execute()).toBe(answer.kind === "no_lease" ? "give_back" : "done");
+      expect(trace).toEqual(["container", "claim", "dispose"]);
+    }
+  });
+
+  test("a claim whose answer is lost is voided before the entry is given back, however often that takes", async () => {
+    let tries = 0;
+    const { execute, trace } = worker({
+      claim: async () => {
+        throw new StoreUnavailable("gone");
+      },
+      giveBack: async () => {
+        tries += 1;
+        if (tries < 3) throw new StoreUnavailable("gone");
+        return false;
+      },
+    });
+    expect(await execute()).toBe("give_back");
+    expect(trace).toEqual(["container", "claim", "give back", "give back", "give back", "dispose"]);
+  });
+
+  test("a worker that stood still between claim and send does not send", async () => {
+    const times = [0, 0, 0, 0, 60_000];
+    const { execute, trace } = worker({ now: () => times.shift() ?? 60_000 });
+    expect(await execute()).toBe("give_back");
+    expect(trace).not.toContain("argv sent");
+    expect(trace).toContain("give back");
+  });
+
+  test("a denial at dispatch ends the command unstarted and makes no container", async () => {
+    const { execute, trace, results } = worker({
+      recheck: { kind: "refuse", decision: null, detail: "at dispatch: no" },
+    });
+    expect(await execute()).toBe("done");
+    expect(trace).toEqual(["end unstarted denied"]);
+    expect(results[0]).toMatchObject({ effect: "none", detail: "at dispatch: no" });
+  });
+});
+
+describe("when parts fail", () => {
+  test("an engine that fails gives the entry back, then ends it as start_failed with effect none (FB-22)", async () => {
+    const { execute, trace, results } = worker({
+      acquire: async () => {
+        throw new RuntimeFault("deadline", "create", "create: no answer");
+      },
+    });
+    expect([await execute(), await execute(), await execute()]).toEqual(["give_back", "give_back", "done"]);
+    expect(trace).not.toContain("claim");
+    expect(results).toMatchObject([{ outcome: "start_failed", effect: "none" }]);
+  });
+
+  test("an image that is not there is not tried again (FB-30)", async () => {
+    const { execute, results } = worker({
+      acquire: async () => {
+        throw new RuntimeFault("image_missing", "create", "create: no such image");
+      },
+    });
+    expect(await execute()).toBe("done");
+    expect(results).toMatchObject([{ outcome: "start_failed", startFailure: { errno: "IMAGE_MISSING" } }]);
+  });
+
+  test("a failure inside the worker behind the claim is lost, never nothing", async () => {
+    const { execute, results } = worker({
+      run: async () => {
+        throw new Error("a bug");
+      },
+    });
+    expect(await execute()).toBe("done");
+    expect(results).toMatchObject([{ outcome: "lost", effect: "unknown" }]);
+  });
+
+  test("a known end is told again until the store is back", async () => {
+    let tries = 0;
+    const { execute, results } = worker({
+      finish: async () => {
+        tries += 1;
+        if (tries < 4) throw new StoreUnavailable("gone");
+        return true;
+      },
+    });
+    expect(await execute()).toBe("done");
+    expect(results.map((result) => result.outcome)).toEqual(Array(4).fill("completed"));
+  });
+
+  test("a result that the store keeps refusing becomes lost instead of nothing", async () => {
+    let tries = 0;
+    const { execute, results } = worker({
+      finish: async () => {
+        tries += 1;
+        if (tries < 4) throw new TypeError("not serialisable");
+        return true;
+      },
+    });
+    await execute();
+    expect(results.map((result) => result.outcome)).toEqual(["completed", "completed", "completed", "lost"]);
+  });
+});
