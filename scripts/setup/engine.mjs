@@ -45,7 +45,7 @@ export async function ensureEngine(progress) {
 }
 
 /** Starts dockerd in a process group of its own, which stays when this process ends. */
-export async function startEngine(engine, progress) {
+async function startEngine(engine, progress) {
   const dockerd = await findProgram("dockerd");
   if (!dockerd) {
     throw new SetupError(

@@ -6,7 +6,7 @@ import { root, statePath } from "./paths.mjs";
 import { readRecordedHash, recordHash } from "./recorded-hash.mjs";
 
 /** Where the built bailiff-init lies, to be bind-mounted into every container. */
-export const initPath = statePath("bin", "bailiff-init");
+const initPath = statePath("bin", "bailiff-init");
 
 /** True where the program is there and was built from the sources as they are. */
 export async function initBinaryIsCurrent() {

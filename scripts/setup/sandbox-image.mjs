@@ -12,7 +12,7 @@ import { findBaseImage } from "./base-image.mjs";
 import { root, statePath } from "./paths.mjs";
 
 /** The tag of the locally built sandbox image; profiles pin the image's id, not this tag. */
-export const sandboxTag = "bailiff-sandbox:dev";
+const sandboxTag = "bailiff-sandbox:dev";
 
 const sourceDirectory = join(root, "images", "sandbox");
 const inputLabel = "dev.bailiff.inputs";
