@@ -140,7 +140,12 @@ function parseText(name: string, text: string, problems: PolicyFileProblem[]): P
     return undefined;
   }
   const lines = new LineCounter();
-  const yaml = parseDocument(text, { lineCounter: lines, uniqueKeys: true, prettyErrors: false });
+  const yaml = parseDocument(text, {
+    lineCounter: lines,
+    uniqueKeys: true,
+    prettyErrors: false,
+    logLevel: "silent",
+  });
   for (const error of [...yaml.errors, ...yaml.warnings]) {
     const { line, col } = lines.linePos(error.pos[0]);
     problems.push({ file: name, line: Math.max(1, line), column: Math.max(1, col), message: error.message });

@@ -51,6 +51,8 @@ interface OpenVector {
 const MAX_POSSIBLE_BEGINNINGS = 64;
 /** Directories a vector is judged from at most; `.`, the strictest, is always among them. */
 const MAX_DIRECTORIES = 4;
+/** Letters of an attached optional value that are read as possible options. */
+const MAX_CLUSTER = 64;
 const BASH_LIKE = new Set(["sh", "bash", "dash", "ash"]);
 /** Shell builtins that change what later names mean. */
 const RENAMING = new Set(["alias", "hash", "enable", "unalias"]);
@@ -306,6 +308,15 @@ export function seeThrough(
     let inline = false;
     let firstOperand = read.operands[0];
     for (const option of read.options) {
+      const { value = "", valueIndex = option.index } = option;
+      if (
+        grammar.optionalValue.has(option.name) &&
+        [...value.slice(0, MAX_CLUSTER)].some((letter) => isCode(`-${letter}`))
+      ) {
+        // An optional value may end where the next option letter begins (`perl -lane`): doubt counts as code.
+        inline = true;
+        texts.push(value, tokens[valueIndex + 1] ?? "");
+      }
       if (!isCode(option.name)) continue;
       inline = true;
       if (option.valueIndex !== undefined) take(option.valueIndex, option.value);
@@ -319,6 +330,8 @@ export function seeThrough(
       firstOperand = undefined;
     }
     if (codeToken !== undefined && tokens.some((token, index) => index > 0 && codeToken(token)))
+      inline = true;
+    if (read.options.some((option) => interpreter.file_options.includes(option.name) && option.value === "-"))
       inline = true;
     if (vector.stdinText !== undefined && firstOperand === undefined) {
       inline = true;

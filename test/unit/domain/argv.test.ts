@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { argvFault, MAX_ARGV_BYTES, MAX_TOKEN_BYTES, MAX_TOKENS, utf8Length } from "../../../src/domain/argv.js";
+import {
+  argvFault,
+  MAX_ARGV_BYTES,
+  MAX_TOKEN_BYTES,
+  MAX_TOKENS,
+  utf8Length,
+} from "../../../src/domain/argv.js";
 
 const many = (count: number): string[] => Array.from({ length: count }, () => "a");
 

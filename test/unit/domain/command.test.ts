@@ -34,17 +34,23 @@ test("ids have a fixed shape, sort by time and are told apart by kind", () => {
   expect(early < late).toBe(true);
   expect(isId("cmd", early)).toBe(true);
   expect(isId("ses", early)).toBe(false);
-  for (const wrong of ["cmd_", "cmd_../../x", `${early}x`, early.toUpperCase(), ""]) expect(isId("cmd", wrong)).toBe(false);
+  for (const wrong of ["cmd_", "cmd_../../x", `${early}x`, early.toUpperCase(), ""])
+    expect(isId("cmd", wrong)).toBe(false);
 });
 
 test("names are safe as one path component", () => {
   for (const good of ["a", "team-1", "0_x", "a".repeat(63)]) expect(isName(good)).toBe(true);
-  for (const bad of ["", ".", "..", "a/b", "A", "-a", "a".repeat(64), "a\n", "é"]) expect(isName(bad)).toBe(false);
+  for (const bad of ["", ".", "..", "a/b", "A", "-a", "a".repeat(64), "a\n", "é"])
+    expect(isName(bad)).toBe(false);
 });
 
 test("contradictions between limits are named", () => {
   expect(limitContradictions(DEFAULT_SERVICE_LIMITS)).toEqual([]);
-  const wrong = { ...DEFAULT_SERVICE_LIMITS, streamCaptureBytes: DEFAULT_SERVICE_LIMITS.streamHardBytes + 1, graceMs: 0 };
+  const wrong = {
+    ...DEFAULT_SERVICE_LIMITS,
+    streamCaptureBytes: DEFAULT_SERVICE_LIMITS.streamHardBytes + 1,
+    graceMs: 0,
+  };
   expect(limitContradictions(wrong)).toEqual([
     "graceMs must be a whole number above 0",
     expect.stringContaining("streamCaptureBytes"),

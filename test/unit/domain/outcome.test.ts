@@ -40,7 +40,10 @@ describe("classifyReport", () => {
   });
 
   test("a program's own 126 and 127 are completed, an exec failure is start_failed with effect none (FB-23)", () => {
-    expect(classifyReport(report({ exitCode: 127 }))).toMatchObject({ outcome: "completed", returncode: 127 });
+    expect(classifyReport(report({ exitCode: 127 }))).toMatchObject({
+      outcome: "completed",
+      returncode: 127,
+    });
     expect(classifyReport(report({ kind: "start_failed", stage: "exec", errno: 2 }))).toMatchObject({
       outcome: "start_failed",
       effect: "none",
@@ -54,12 +57,18 @@ describe("classifyReport", () => {
 
   test("every killed or unproven end has effect unknown and no returncode", () => {
     for (const kind of ["timed_out", "output_limit", "terminated", "owner_gone", "internal_error"] as const) {
-      expect(classifyReport(report({ kind, exitCode: 0 }))).toMatchObject({ effect: "unknown", returncode: null });
+      expect(classifyReport(report({ kind, exitCode: 0 }))).toMatchObject({
+        effect: "unknown",
+        returncode: null,
+      });
     }
   });
 
   test("a request that bailiff-init refused ran nothing", () => {
-    expect(classifyReport(report({ kind: "bad_request" }))).toMatchObject({ outcome: "start_failed", effect: "none" });
+    expect(classifyReport(report({ kind: "bad_request" }))).toMatchObject({
+      outcome: "start_failed",
+      effect: "none",
+    });
   });
 });
 

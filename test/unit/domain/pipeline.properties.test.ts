@@ -177,18 +177,18 @@ describe("the decision", () => {
       "C:\\x",
       "%2e%2e/x",
     );
-    const respell = fc.constantFrom<(text: string) => string>(
-      (text) => (/^(?:[/\\~%]|[A-Z]:)/.test(text) ? text : `./${text}`),
-      (text) => text.replace("/", "//"),
-      (text) => (/^(?:[/\\~%]|[A-Z]:)/.test(text) ? text : `a/../${text}`),
-      (text) => text.replace("..", "%2e%2e"),
-      (text) => text.replace("/", "%2f"),
-      (text) => text.replace("/", "\\"),
+    const respell: fc.Arbitrary<(text: string) => string> = fc.constantFrom(
+      (text: string) => (/^(?:[/\\~%]|[A-Z]:)/.test(text) ? text : `./${text}`),
+      (text: string) => text.replace("/", "//"),
+      (text: string) => (/^(?:[/\\~%]|[A-Z]:)/.test(text) ? text : `a/../${text}`),
+      (text: string) => text.replace("..", "%2e%2e"),
+      (text: string) => text.replace("/", "%2f"),
+      (text: string) => text.replace("/", "\\"),
     );
     const carrier = fc.constantFrom("", "--file=", "@", "k=", "-I", "a:", "--k=@");
     fc.assert(
       fc.property(path, fc.array(respell, { maxLength: 3 }), carrier, (text, steps, before) => {
-        const spelled = before + steps.reduce((current, step) => step(current), text);
+        const spelled = before + steps.reduce<string>((current, step) => step(current), text);
         const input = { workspaceFacts: facts };
         expect(decide(decisionRequest(["cat", text], input), policy).verdict).toBe("deny");
         expect(decide(decisionRequest(["cat", spelled], input), policy).verdict, spelled).toBe("deny");
@@ -198,13 +198,13 @@ describe("the decision", () => {
   });
 
   it("FB-33 never gets laxer by another spelling of an executable", () => {
-    const respell = fc.constantFrom<(name: string) => string>(
-      (name) => `./${name}`,
-      (name) => `bin/${name}`,
-      (name) => `/bin/${name}`,
-      (name) => name.toUpperCase(),
-      (name) => `${name}.exe`,
-      (name) => ` ${name}`,
+    const respell = fc.constantFrom(
+      (name: string) => `./${name}`,
+      (name: string) => `bin/${name}`,
+      (name: string) => `/bin/${name}`,
+      (name: string) => name.toUpperCase(),
+      (name: string) => `${name}.exe`,
+      (name: string) => ` ${name}`,
     );
     const name = fc.constantFrom(
       "rm",

@@ -48,11 +48,15 @@ test("a result past the persistence bound keeps returncode, counts and hashes, a
 
 test("what is kept always fits the bound", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary", maxLength: 4_000 }), fc.integer({ min: 2_000, max: 6_000 }), (text, bound) => {
-      const result = build(text, completed, bound);
-      expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThanOrEqual(bound);
-      expect(result.resultOmitted).toBe(result.output === null);
-    }),
+    fc.property(
+      fc.string({ unit: "binary", maxLength: 4_000 }),
+      fc.integer({ min: 2_000, max: 6_000 }),
+      (text, bound) => {
+        const result = build(text, completed, bound);
+        expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThanOrEqual(bound);
+        expect(result.resultOmitted).toBe(result.output === null);
+      },
+    ),
   );
 });
 

@@ -90,7 +90,7 @@ const TABLE: readonly (readonly [token: string, root: string, a: string, ab: str
   ["%252e%252e/x", "ok", "ok", "ok"],
   ["100%", "ok", "ok", "ok"],
   ["$HOME/x", "ok", "ok", "ok"],
-  ["${X}", "ok", "ok", "ok"],
+  ["$\u007bX}", "ok", "ok", "ok"],
   ["$(x)", "ok", "ok", "ok"],
   ["`x`", "ok", "ok", "ok"],
   ["$HOME/../../x", "leaves_workspace", "ok", "ok"],
