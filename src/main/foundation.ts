@@ -1,3 +1,4 @@
+import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { createPolicyFileSource } from "../adapters/policy-file/policy-file-source.js";
 import { openRedisStores, type RedisStores } from "../adapters/redis/redis-stores.js";
@@ -71,6 +72,10 @@ export async function layFoundation(config: Config, role: string, redisUrl: stri
     const reload = () => void policy.reload();
     process.on("SIGHUP", reload);
     closers.add("SIGHUP", () => process.off("SIGHUP", reload));
+    // Only a root in our own data directory is ours to make; one that an operator names must be there.
+    if (config.workspaces.root.startsWith(`${config.dataDir}/`)) {
+      await mkdir(config.workspaces.root, { recursive: true, mode: 0o755 });
+    }
     const workspaces = await createWorkspaceDirectory({ ...config.workspaces, resolveFacts });
     const stores = await openRedisStores({
       endpoint: { url: redisUrl },

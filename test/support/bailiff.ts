@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -77,7 +77,6 @@ export async function createInstallation(settings: Record<string, unknown> = {})
   // The runner uid has to reach its workspace through it.
   await chmod(directory, 0o755);
   const workspacesRoot = join(directory, "workspaces");
-  await mkdir(workspacesRoot, { mode: 0o755 });
   const deployment = `e2e-${directory
     .slice(-6)
     .toLowerCase()
