@@ -7,7 +7,7 @@ export const WORKSPACE_TARGET = "/workspace";
 /** Where bailiff-init is inside every container. */
 export const INIT_TARGET = "/.bailiff/init";
 /** HOME of the command, a tmpfs that only its uid can enter. */
-export const HOME_TARGET = "/home/agent";
+const HOME_TARGET = "/home/agent";
 
 /** The largest file a command may write: a hole of a terabyte is refused wherever it is made. */
 const FILE_BYTES = 4 * 1024 ** 3;

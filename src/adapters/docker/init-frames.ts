@@ -2,7 +2,7 @@ import type { InitReport } from "../../domain/outcome.js";
 import { ProtocolViolation } from "./protocol-violation.js";
 
 /** Version of the protocol both ends must speak. */
-export const INIT_PROTOCOL_VERSION = 1;
+const INIT_PROTOCOL_VERSION = 1;
 
 const HEADER_BYTES = 8;
 const OUTPUT_MAX_BYTES = 64 * 1024;
