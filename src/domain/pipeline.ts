@@ -40,7 +40,7 @@ export interface DecisionInput {
 }
 
 /** The scope that lets a principal submit commands; `admin` implies it. */
-export const SUBMIT_SCOPE = "commands:write";
+const SUBMIT_SCOPE = "commands:write";
 
 /**
  * Decides one request. Pure and total: the same input and policy give the same decision, and anything unexpected is a deny with

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { MAX_PATH_CANDIDATES } from "../../../src/domain/containment/containment.js";
 import { type PathFact, workspaceFacts } from "../../../src/domain/containment/workspace-facts.js";
 import { LAYERS } from "../../../src/domain/decision/decision.js";
 import { POLICY_LEVELS } from "../../../src/domain/decision/grant.js";
@@ -268,7 +269,7 @@ describe("the decision", () => {
             expect(decision.boundFiles).toEqual([]);
           } else
             expect(decision.verdict === "ask").toBe(decision.layers.some(({ verdict }) => verdict === "ask"));
-          expect(pathCandidates(asked, policy).length).toBeLessThanOrEqual(16_384);
+          expect(pathCandidates(asked, policy).length).toBeLessThanOrEqual(MAX_PATH_CANDIDATES);
         },
       ),
       RUNS,
