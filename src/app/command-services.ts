@@ -2,7 +2,6 @@ import type { CommandRecord } from "../domain/command.js";
 import { neverStarted } from "../domain/outcome.js";
 import { unstartedResult } from "../domain/result.js";
 import type { Principal } from "../ports/authenticator.js";
-import type { Clock } from "../ports/clock.js";
 import type { CommandQueue } from "../ports/command-queue.js";
 import type { CancelAnswer, CommandStore } from "../ports/command-store.js";
 import { notFound, requireId, requireScope } from "./access.js";
@@ -15,11 +14,10 @@ export type CancelCommand = (commandId: string) => Promise<CancelAnswer>;
 export function createCancelCommand(deps: {
   readonly commands: CommandStore;
   readonly queue: CommandQueue;
-  readonly clock: Clock;
 }): CancelCommand {
   return async (commandId) => {
     const result = unstartedResult(neverStarted("cancelled", null));
-    const answer = await deps.commands.requestCancel(commandId, result, deps.clock.nowMs());
+    const answer = await deps.commands.requestCancel(commandId, result);
     if (answer === "never_started") {
       const record = await deps.commands.get(commandId);
       // A leftover envelope is harmless: its claim is refused.

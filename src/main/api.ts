@@ -34,7 +34,7 @@ export async function startApi(
   const apiKeys = await createApiKeys({ path: config.auth.keysFile, clock, log });
   const jwt =
     config.auth.jwt === null ? null : await createJwtAuthenticator({ settings: config.auth.jwt, clock });
-  const cancel = createCancelCommand({ commands: stores.commands, queue: stores.queue, clock });
+  const cancel = createCancelCommand({ commands: stores.commands, queue: stores.queue });
   const services: BailiffServices = {
     ...createWorkspaceServices({ workspaces, sessions: stores.sessions, clock }),
     ...createSessionServices({

@@ -10,6 +10,7 @@ import { createHeldCommands } from "../app/execute/held-commands.js";
 import { createRecheckCommand } from "../app/execute/recheck-command.js";
 import { createPeriodic } from "../app/periodic.js";
 import type { ReadinessCheck } from "../app/readiness.js";
+import { createDeadWorkers } from "../app/recovery/dead-workers.js";
 import { createReconcileCommands } from "../app/recovery/reconcile-commands.js";
 import { createSweepContainers } from "../app/recovery/sweep-containers.js";
 import type { Config } from "../config/config.js";
@@ -18,12 +19,23 @@ import type { ContainerRuntime } from "../ports/container-runtime.js";
 import type { Foundation } from "./foundation.js";
 import type { RunningProcess } from "./lifecycle.js";
 
-const LEASE_MS = 15_000;
-const HEARTBEAT_MS = 4_000;
-const SWEEP_MS = 20_000;
-const RECONCILE_MS = 5_000;
-/** Of the shutdown grace, kept for killing, reporting and recording. */
-const SHUTDOWN_MARGIN_MS = 5_000;
+/** Of the shutdown grace, kept for recording what was killed and reported. */
+const RECORD_MARGIN_MS = 3_000;
+/** After the grace, for the engine to remove what is left and for rounds under way; the sweeper of a peer does the rest. */
+const TIDY_LIMIT_MS = 5_000;
+
+/**
+ * Between a claim and its argv. A fifth of the lease: the reconciler's wait is longer by a whole lease, and a claim that
+ * took this long belongs to a process that may have stood still.
+ */
+export function claimToSendMs(config: Config): number {
+  return Math.floor(config.worker.leaseMs / 5);
+}
+
+/** A preparation is four engine calls and the wait for bailiff-init. */
+function creationGraceMs(config: Config): number {
+  return 4 * config.docker.callLimitMs + 10_000;
+}
 
 /** What a test may put between the worker and its parts, to break them at a chosen step. */
 export interface WorkerSeams {
@@ -61,6 +73,7 @@ export async function startWorker(
     clock,
     log,
     metrics,
+    callLimitMs: config.docker.callLimitMs,
   });
   const runtime = seams.runtime?.(dockerRuntime) ?? dockerRuntime;
   const commands = seams.commands?.(stores.commands) ?? stores.commands;
@@ -78,52 +91,57 @@ export async function startWorker(
     "engine is fit",
   );
 
-  let isDraining = false;
+  const draining = new AbortController();
   let isGivingUp = false;
   const active = createActiveCommands();
   const containers = createColdContainers({ runtime, log, metrics });
-  const heartbeat = createPeriodic({
-    name: "heartbeat",
-    intervalMs: HEARTBEAT_MS,
-    log,
-    work: () =>
-      stores.leases.heartbeat({
+  const deadWorkers = createDeadWorkers({ leases: stores.leases });
+  const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+  const renewLease = async () => {
+    try {
+      await stores.leases.heartbeat({
         workerId,
         engineId: engine.engineId,
-        leaseMs: LEASE_MS,
-        nowMs: clock.nowMs(),
-      }),
-  });
-  const sweep = createPeriodic({
-    name: "sweep",
-    intervalMs: SWEEP_MS,
-    log,
-    work: createSweepContainers({
+        leaseMs: config.worker.leaseMs,
+      });
+      deadWorkers.renewed();
+    } catch (error) {
+      deadWorkers.notRenewed();
+      throw error;
+    }
+  };
+  const duty = (name: string, intervalMs: number, work: () => Promise<unknown>) =>
+    createPeriodic({ name, intervalMs, log, metrics, work });
+  const heartbeat = duty("heartbeat", config.worker.heartbeatMs, renewLease);
+  const sweep = duty(
+    "sweep",
+    config.worker.sweepMs,
+    createSweepContainers({
       runtime,
-      leases: stores.leases,
+      deadWorkers,
       heldHere: () => new Set([...active.containerIds(), ...containers.containerIds()]),
       workerId,
+      creationGraceMs: creationGraceMs(config),
       clock,
       log,
       metrics,
     }),
-  });
-  const reconcile = createPeriodic({
-    name: "reconcile",
-    intervalMs: RECONCILE_MS,
-    log,
-    work: createReconcileCommands({
-      commands,
+  );
+  const reconcile = duty(
+    "reconcile",
+    config.worker.reconcileMs,
+    createReconcileCommands({
       leases: stores.leases,
+      deadWorkers,
       queue: stores.queue,
-      runtime,
-      engineId: engine.engineId,
+      engine: { engineId: engine.engineId, runtime },
+      workerId,
+      claimToSendMs: claimToSendMs(config),
       graceMs: config.limits.graceMs,
-      clock,
       log,
       metrics,
     }),
-  });
+  );
   const execute = createExecuteCommand({
     commands,
     recheck: createRecheckCommand({
@@ -138,30 +156,21 @@ export async function startWorker(
     }),
     containers,
     active,
-    held: createHeldCommands({
-      commands,
-      clock,
-      log,
-      metrics,
-      pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-      givesUp: () => isGivingUp,
-    }),
+    held: createHeldCommands({ commands, log, metrics, pause, givesUp: () => isGivingUp }),
     limits: config.limits,
     workerId,
+    claimToSendMs: claimToSendMs(config),
     clock,
     ids,
     log,
     metrics,
-    isDraining: () => isDraining,
+    pause,
+    draining: draining.signal,
+    givesUp: () => isGivingUp,
   });
 
   // The lease stands before the first claim can ask for it.
-  await stores.leases.heartbeat({
-    workerId,
-    engineId: engine.engineId,
-    leaseMs: LEASE_MS,
-    nowMs: clock.nowMs(),
-  });
+  await renewLease();
   const endCancels = await stores.cancels.subscribe((commandId) => active.cancel(commandId));
   const consumers = config.worker.pools.map((pool) =>
     createBullmqQueueConsumer({
@@ -169,11 +178,12 @@ export async function startWorker(
       deployment: config.deployment,
       pool,
       concurrency: config.worker.concurrency,
+      lockMs: config.worker.queueLockMs,
       log,
       metrics,
     }),
   );
-  for (const duty of [heartbeat, sweep, reconcile]) duty.start();
+  for (const each of [heartbeat, sweep, reconcile]) each.start();
   for (const consumer of consumers) await consumer.start(execute);
   log.info({ pools: config.worker.pools, concurrency: config.worker.concurrency }, "worker takes commands");
 
@@ -184,23 +194,36 @@ export async function startWorker(
         consumers.every((consumer) => consumer.isFetching()) ? null : "the worker fetches nothing",
     },
     async stop(reason) {
-      isDraining = true;
       log.info({ reason, running: active.size }, "worker takes no more commands");
-      const patienceMs = Math.max(0, config.worker.shutdownGraceMs - SHUTDOWN_MARGIN_MS);
+      draining.abort();
+      const { shutdownGraceMs } = config.worker;
+      const patienceMs = Math.max(0, shutdownGraceMs - config.limits.graceMs - RECORD_MARGIN_MS);
       const ender = setTimeout(() => active.cancelAll("shutdown"), patienceMs);
       const lastMoment = setTimeout(() => {
         isGivingUp = true;
-      }, config.worker.shutdownGraceMs);
-      await Promise.all(consumers.map((consumer) => consumer.drain()));
+      }, shutdownGraceMs);
+      await within(shutdownGraceMs + TIDY_LIMIT_MS, () =>
+        Promise.all(consumers.map((consumer) => consumer.drain())),
+      );
       clearTimeout(ender);
       clearTimeout(lastMoment);
       await endCancels();
-      await Promise.all([sweep.stop(), reconcile.stop()]);
-      await containers.settled();
+      await within(TIDY_LIMIT_MS, () => Promise.all([sweep.stop(), reconcile.stop(), containers.settled()]));
       await heartbeat.stop();
-      await stores.leases.leave(workerId);
+      // Without Redis the lease ends by itself.
+      await stores.leases.leave(workerId).catch(() => undefined);
       await Promise.all(consumers.map((consumer) => consumer.close()));
-      await runtime.close();
+      await within(1_000, () => runtime.close());
     },
   };
+}
+
+/** Waits for work, but not longer than that; what is not done then is left behind. */
+async function within(limitMs: number, work: () => Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, limitMs);
+  });
+  await Promise.race([work(), late]);
+  clearTimeout(timer);
 }

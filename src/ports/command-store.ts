@@ -41,7 +41,6 @@ export interface Claim {
   readonly workerId: string;
   readonly fence: string;
   readonly containerId: string;
-  readonly nowMs: number;
 }
 
 /** The answer to a claim. Only `claimed` permits argv to be sent. */
@@ -66,6 +65,7 @@ export class StoreUnavailable extends Error {
 
 /**
  * The truth about commands. Every change is one atomic script that checks state and fence.
+ * What it writes and compares after the admission is by the store's own clock, never by that of the process that asks.
  * Rejects with StoreUnavailable; never guesses.
  */
 export interface CommandStore {
@@ -91,11 +91,11 @@ export interface CommandStore {
    */
   giveBack(commandId: string, fence: string): Promise<boolean>;
   /** `dispatched → finished` by the fence's holder; idempotent on the fence. False when somebody else ended it: the verdict stands. */
-  finish(commandId: string, fence: string, result: CommandResult, nowMs: number): Promise<boolean>;
+  finish(commandId: string, fence: string, result: CommandResult): Promise<boolean>;
   /** The end of a command that never started (`queued` or `awaiting_approval`). False when it was neither. */
-  endUnstarted(commandId: string, result: CommandResult, nowMs: number): Promise<boolean>;
+  endUnstarted(commandId: string, result: CommandResult): Promise<boolean>;
   /** Atomic against dispatch: ends it unstarted, or sets the flag and tells the worker. */
-  requestCancel(commandId: string, unstartedResult: CommandResult, nowMs: number): Promise<CancelAnswer>;
+  requestCancel(commandId: string, unstartedResult: CommandResult): Promise<CancelAnswer>;
   /** Resolves with the record once finished, or with what it is when the time is over. Shares one subscription. */
   waitForEnd(commandId: string, waitMs: number, signal: AbortSignal): Promise<CommandRecord | null>;
 }
@@ -106,29 +106,33 @@ export interface CancelFeed {
   subscribe(onCancel: (commandId: string) => void): Promise<() => Promise<void>>;
 }
 
-/** Which worker instances live, and which commands a dead one left. */
+/** A dispatched command whose worker holds no lease. */
+export interface Orphan {
+  readonly record: CommandRecord;
+  /** The engine its worker used; null when not known. */
+  readonly engineId: string | null;
+  /** How long ago it was dispatched. */
+  readonly dispatchedForMs: number;
+}
+
+/** Which worker instances live, and which commands a dead one left: by the store's clock alone, so that hosts may disagree. */
 export interface LeaseStore {
   /** Renew this worker's lease. `engineId` names the engine that holds its containers. */
   heartbeat(lease: {
     readonly workerId: string;
     readonly engineId: string;
     readonly leaseMs: number;
-    readonly nowMs: number;
   }): Promise<void>;
   /** Remove this worker's lease at an orderly end. */
   leave(workerId: string): Promise<void>;
-  isAlive(workerId: string, nowMs: number): Promise<boolean>;
+  isAlive(workerId: string): Promise<boolean>;
   /** Engines of the workers that hold a lease. */
-  liveEngines(nowMs: number): Promise<ReadonlySet<string>>;
-  /** Dispatched commands whose worker holds no lease, with the engine that worker used (null when not known). */
-  orphaned(
-    nowMs: number,
-    limit: number,
-  ): Promise<readonly { readonly record: CommandRecord; readonly engineId: string | null }[]>;
+  liveEngines(): Promise<ReadonlySet<string>>;
+  orphaned(limit: number): Promise<readonly Orphan[]>;
   /** Queued records with no envelope in the queue (an add that was lost, a flushed queue). */
-  unqueued(nowMs: number, olderThanMs: number, limit: number): Promise<readonly CommandRecord[]>;
+  unqueued(olderThanMs: number, limit: number): Promise<readonly CommandRecord[]>;
   /** `dispatched → finished` as lost, whoever holds the fence, only while the holder's lease is gone. */
-  declareLost(commandId: string, fence: string, result: CommandResult, nowMs: number): Promise<boolean>;
+  declareLost(commandId: string, fence: string, result: CommandResult): Promise<boolean>;
   /** One leader among all processes for a bounded time; true when this one is it. */
   lead(role: string, holder: string, leaseMs: number): Promise<boolean>;
 }

@@ -5,6 +5,7 @@ import { formatId, type IdKind } from "../../src/domain/ids.js";
 import { neverStarted } from "../../src/domain/outcome.js";
 import { unstartedResult } from "../../src/domain/result.js";
 import type { Session } from "../../src/domain/session.js";
+import type { Clock } from "../../src/ports/clock.js";
 import type { AdmissionQuotas } from "../../src/ports/command-store.js";
 import type { Log, Metrics } from "../../src/ports/telemetry.js";
 import type { RedisServer } from "./redis-server.js";
@@ -154,6 +155,7 @@ export async function openStoreFixture(
     idempotencyTtlMs?: number;
     commandTimeoutMs?: number;
     log?: Log;
+    clock?: Clock;
   } = {},
 ): Promise<StoreFixture> {
   const deployment = given.deployment ?? freshId("key").replace("_", "-");
@@ -167,13 +169,13 @@ export async function openStoreFixture(
       resultTtlMs: given.resultTtlMs ?? 60_000,
       idempotencyTtlMs: given.idempotencyTtlMs ?? 60_000,
     },
-    clock: { nowMs: () => Date.now() },
+    clock: given.clock ?? { nowMs: () => Date.now() },
     log: given.log ?? silentLog,
   });
   const redis = new Redis(server.url, { maxRetriesPerRequest: null });
   redis.on("error", () => undefined);
   const workerId = freshId("wrk");
-  await stores.leases.heartbeat({ workerId, engineId: "engine-1", leaseMs: 3_600_000, nowMs: Date.now() });
+  await stores.leases.heartbeat({ workerId, engineId: "engine-1", leaseMs: 3_600_000 });
   return {
     ...stores,
     deployment,
@@ -205,6 +207,5 @@ export function claimFor(fixture: StoreFixture, commandId: string, fence = fresh
     workerId: fixture.workerId,
     fence,
     containerId: `container-of-${fence}`,
-    nowMs: Date.now(),
   });
 }

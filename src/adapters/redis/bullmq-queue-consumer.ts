@@ -22,10 +22,12 @@ export function createBullmqQueueConsumer(deps: {
   readonly deployment: string;
   readonly pool: string;
   readonly concurrency: number;
+  /** Silence after which an entry is handed out again; default 30,000. */
+  readonly lockMs?: number;
   readonly log: Log;
   readonly metrics: Metrics;
 }): QueueConsumer {
-  const { pool } = deps;
+  const { pool, lockMs = 30_000 } = deps;
   const keys = createKeys(deps.deployment);
   const log = deps.log.child({ pool });
   const connection = createRedisClient(deps.endpoint, "fetcher", log);
@@ -93,8 +95,8 @@ export function createBullmqQueueConsumer(deps: {
         prefix: keys.queuePrefix,
         concurrency: deps.concurrency,
         autorun: false,
-        lockDuration: 30_000,
-        stalledInterval: 15_000,
+        lockDuration: lockMs,
+        stalledInterval: lockMs / 2,
         maxStalledCount: 5,
         drainDelay: 5,
         runRetryDelay: 1_000,

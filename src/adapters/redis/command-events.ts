@@ -5,6 +5,8 @@ import type { Keys } from "./keys.js";
 export interface CommandEvents {
   onChanged(listener: (commandId: string, state: string) => void): () => void;
   onCancel(listener: (commandId: string) => void): () => void;
+  /** A change that a webhook is to be told of. */
+  onOwed(listener: () => void): () => void;
   /** Called when the connection is (again) subscribed: what was published before is not coming. */
   onResumed(listener: () => void): () => void;
   close(): void;
@@ -14,6 +16,7 @@ export interface CommandEvents {
 export function createCommandEvents(subscriber: Redis, keys: Keys): CommandEvents {
   const changed = new Set<(commandId: string, state: string) => void>();
   const cancels = new Set<(commandId: string) => void>();
+  const owed = new Set<() => void>();
   const resumed = new Set<() => void>();
 
   const subscribe = () => {
@@ -30,9 +33,10 @@ export function createCommandEvents(subscriber: Redis, keys: Keys): CommandEvent
       for (const listener of cancels) listener(message);
       return;
     }
-    const [commandId, state] = message.split(" ");
+    const [commandId, state, debt] = message.split(" ");
     if (commandId === undefined || state === undefined) return;
     for (const listener of changed) listener(commandId, state);
+    if (debt === "owed") for (const listener of owed) listener();
   };
   subscriber.on("ready", subscribe);
   subscriber.on("message", onMessage);
@@ -47,6 +51,7 @@ export function createCommandEvents(subscriber: Redis, keys: Keys): CommandEvent
   return {
     onChanged: (listener) => register(changed, listener),
     onCancel: (listener) => register(cancels, listener),
+    onOwed: (listener) => register(owed, listener),
     onResumed: (listener) => register(resumed, listener),
     close() {
       subscriber.off("ready", subscribe);

@@ -1,8 +1,7 @@
 import type { CommandRecord } from "../../domain/command.js";
-import { StoreUnavailable } from "../../ports/command-store.js";
-import type { CommandEvents } from "./command-events.js";
+import type { ChangeWatch } from "./change-watch.js";
 
-/** Waits for ends; thousands of waits cost one subscription, one timer and one read per command and poll. */
+/** Waits for ends. */
 export interface EndWaiters {
   wait(commandId: string, waitMs: number, signal: AbortSignal): Promise<CommandRecord | null>;
   /** Ends every wait now, each with what its command is. */
@@ -11,78 +10,53 @@ export interface EndWaiters {
 
 type Read = () => Promise<CommandRecord | null>;
 
-/** How often the poll looks, for messages that never came. */
-const POLL_MS = 2_000;
+interface Waited {
+  readonly resumes: Set<(read: Read) => void>;
+  readonly unwatch: () => void;
+}
 
-/**
- * Subscribe first, then read, then wait for a message or the poll: an end between the steps is not missed.
- * `readStates` answers for each id its state, or null where there is no record (any more).
- */
+/** Watch first, then read, then wait for news: an end between the steps is not missed. */
 export function createEndWaiters(deps: {
-  readonly events: CommandEvents;
+  readonly watch: ChangeWatch;
   readonly read: (commandId: string) => Promise<CommandRecord | null>;
-  readonly readStates: (commandIds: readonly string[]) => Promise<readonly (string | null)[]>;
 }): EndWaiters {
-  const waiters = new Map<string, Set<(read: Read) => void>>();
-  let timer: NodeJS.Timeout | undefined;
+  const waiters = new Map<string, Waited>();
 
-  /** All waiters of one command share one read, begun after the message that wakes them. */
+  /** All waiters of one command share one read, begun after the news that wakes them. */
   const wake = (commandId: string) => {
     const woken = waiters.get(commandId);
+    if (woken === undefined) return;
     waiters.delete(commandId);
+    woken.unwatch();
     let begun: Promise<CommandRecord | null> | undefined;
     const read = () => (begun ??= deps.read(commandId));
-    for (const resume of woken ?? []) resume(read);
+    for (const resume of woken.resumes) resume(read);
   };
 
-  const look = async () => {
-    const ids = [...waiters.keys()];
-    try {
-      const states = await deps.readStates(ids);
-      ids.forEach((id, index) => {
-        const state = states[index];
-        if (state === null || state === "finished") wake(id);
-      });
-    } catch (error) {
-      // Redis is away: the waits go on until their own time is over.
-      if (!(error instanceof StoreUnavailable)) throw error;
-    }
+  const join = (commandId: string, resume: (read: Read) => void): (() => void) => {
+    const waited = waiters.get(commandId) ?? {
+      resumes: new Set<(read: Read) => void>(),
+      unwatch: deps.watch.watch(commandId, (state) => {
+        if (state === null || state === "finished") wake(commandId);
+      }),
+    };
+    waiters.set(commandId, waited);
+    waited.resumes.add(resume);
+    return () => {
+      waited.resumes.delete(resume);
+      if (waited.resumes.size > 0 || waiters.get(commandId) !== waited) return;
+      waiters.delete(commandId);
+      waited.unwatch();
+    };
   };
-
-  const schedule = () => {
-    if (timer !== undefined || waiters.size === 0) return;
-    timer = setTimeout(
-      () => {
-        look()
-          .catch(() => undefined)
-          .finally(() => {
-            timer = undefined;
-            schedule();
-          });
-      },
-      POLL_MS * (0.75 + Math.random() / 2),
-    );
-  };
-
-  const stops = [
-    deps.events.onChanged((commandId, state) => {
-      if (state === "finished") wake(commandId);
-    }),
-    deps.events.onResumed(() => {
-      if (waiters.size > 0) look().catch(() => undefined);
-    }),
-  ];
 
   return {
     async wait(commandId, waitMs, signal) {
       const over = new AbortController();
       const awoken = new Promise<Read>((resolve) => {
-        const set = waiters.get(commandId) ?? new Set();
-        waiters.set(commandId, set);
-        set.add(resolve);
+        const leaveSet = join(commandId, resolve);
         const leave = () => {
-          set.delete(resolve);
-          if (set.size === 0 && waiters.get(commandId) === set) waiters.delete(commandId);
+          leaveSet();
           resolve(() => deps.read(commandId));
         };
         over.signal.addEventListener("abort", leave, { once: true });
@@ -94,7 +68,6 @@ export function createEndWaiters(deps: {
       try {
         const first = await deps.read(commandId);
         if (first === null || first.state === "finished" || waitMs <= 0 || signal.aborted) return first;
-        schedule();
         const read = await awoken;
         // Nobody hears the answer to a caller that has gone.
         return signal.aborted ? first : await read();
@@ -103,8 +76,6 @@ export function createEndWaiters(deps: {
       }
     },
     close() {
-      for (const stop of stops) stop();
-      clearTimeout(timer);
       for (const commandId of [...waiters.keys()]) wake(commandId);
     },
   };

@@ -19,6 +19,8 @@ export interface Keys {
   readonly cancelling: string;
   readonly leases: string;
   readonly engines: string;
+  /** Deliveries to webhooks by the time of their next attempt. */
+  readonly webhooksDue: string;
   /** The prefix under which BullMQ keeps its queues. */
   readonly queuePrefix: string;
   command(commandId: string): string;
@@ -33,6 +35,8 @@ export interface Keys {
   rate(tenant: string): string;
   poolFair(pool: string): string;
   lead(role: string): string;
+  /** What is known of one delivery. */
+  webhookDelivery(commandId: string, event: string): string;
   /** BullMQ's own key of an envelope. */
   envelope(pool: string, commandId: string): string;
   prioritized(pool: string): string;
@@ -55,6 +59,7 @@ export function createKeys(deployment: string): Keys {
     cancelling: at("cancelling"),
     leases: at("leases"),
     engines: at("engines"),
+    webhooksDue: at("webhooks-due"),
     queuePrefix,
     command: (commandId) => at("cmd", commandId),
     session: (sessionId) => at("session", sessionId),
@@ -68,6 +73,7 @@ export function createKeys(deployment: string): Keys {
     rate: (tenant) => at("tenant", tenant, "rate"),
     poolFair: (pool) => at("pool", pool, "fair"),
     lead: (role) => at("lead", role),
+    webhookDelivery: (commandId, event) => at("webhook", commandId, event),
     envelope: (pool, commandId) => `${queuePrefix}:${pool}:${commandId}`,
     prioritized: (pool) => `${queuePrefix}:${pool}:prioritized`,
     marker: (pool) => `${queuePrefix}:${pool}:marker`,
@@ -87,6 +93,7 @@ export function createKeys(deployment: string): Keys {
       keys.cancelling,
       keys.leases,
       keys.engines,
+      keys.webhooksDue,
     ],
   };
   return keys;

@@ -24,6 +24,7 @@ export const LISTED_FIELDS = [
   "cancelRequested",
   "approvalId",
   "result",
+  "webhook",
 ] as const;
 
 /** A result as it is stored: its facts, and the streams' text apart, so that a listing need not load it. */
@@ -52,6 +53,11 @@ export function writeRecord(record: CommandRecord): Record<string, string> {
   if (record.queuedAtMs !== null) fields["queuedAtMs"] = String(record.queuedAtMs);
   if (record.finishedAtMs !== null) fields["finishedAtMs"] = String(record.finishedAtMs);
   if (record.approvalId !== null) fields["approvalId"] = record.approvalId;
+  if (record.webhook !== undefined) {
+    fields["webhook"] = JSON.stringify(record.webhook);
+    // What the scripts look for, without reading JSON.
+    fields["webhookEvents"] = `|${record.webhook.events.join("|")}|`;
+  }
   if (record.result !== null) {
     const written = writeResult(record.result);
     fields["result"] = written.result;
@@ -100,6 +106,7 @@ export function readRecord(
     cancelRequested: optional("cancelRequested") === "1",
     approvalId: optional("approvalId"),
     result: readResult(optional("result"), optional("output")),
+    ...readWebhook(optional("webhook")),
   };
 }
 
@@ -108,6 +115,10 @@ export function pairs(flat: readonly string[]): Record<string, string> {
   const fields: Record<string, string> = {};
   for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i] ?? ""] = flat[i + 1] ?? "";
   return fields;
+}
+
+function readWebhook(text: string | null): Pick<CommandRecord, "webhook"> {
+  return text === null ? {} : { webhook: JSON.parse(text) };
 }
 
 function readResult(result: string | null, output: string | null): CommandResult | null {

@@ -3,6 +3,7 @@ import type { CommandRecord, CommandResult } from "../../domain/command.js";
 import { neverStarted } from "../../domain/outcome.js";
 import { unstartedResult } from "../../domain/result.js";
 import type { Clock } from "../../ports/clock.js";
+import type { CommandChanges } from "../../ports/command-changes.js";
 import type {
   AdmissionAnswer,
   AdmissionQuotas,
@@ -11,12 +12,14 @@ import type {
   CommandPage,
   CommandStore,
 } from "../../ports/command-store.js";
+import { createChangeWatch } from "./change-watch.js";
 import type { CommandEvents } from "./command-events.js";
 import type { CommandPlaces } from "./command-places.js";
 import { createEndWaiters } from "./end-waiters.js";
 import type { CommandPlace, Keys } from "./keys.js";
 import { runPipeline } from "./pipeline.js";
 import { LISTED_FIELDS, pairs, readRecord, writeRecord, writeResult } from "./record-format.js";
+import { createRedisCommandChanges } from "./redis-command-changes.js";
 import { closedMember, trimListings } from "./retention.js";
 import type { RunScript, ScriptName } from "./scripts.js";
 import { orUnavailable } from "./store-failure.js";
@@ -31,7 +34,8 @@ export interface Retention {
 
 /** The command store and what ends with it. */
 export interface RedisCommandStore extends CommandStore {
-  /** Ends every wait. The connections belong to the caller. */
+  readonly changes: CommandChanges;
+  /** Ends every wait and every watch. The connections belong to the caller. */
   close(): void;
 }
 
@@ -58,7 +62,6 @@ export function createRedisCommandStore(deps: {
   const run = (
     name: ScriptName,
     place: CommandPlace,
-    nowMs: number,
     args: readonly string[],
     moreKeys: readonly string[] = [],
   ) =>
@@ -70,7 +73,6 @@ export function createRedisCommandStore(deps: {
         keys.cancelChannel,
         place.commandId,
         closedMember(place),
-        String(nowMs),
         String(retention.resultTtlMs),
         ...args,
       ],
@@ -80,19 +82,19 @@ export function createRedisCommandStore(deps: {
   const runOn = async <T>(
     name: ScriptName,
     commandId: string,
-    nowMs: number,
     args: readonly string[],
     missing: T,
   ): Promise<unknown> => {
     const place = await deps.places.find(commandId);
-    return place === null ? missing : run(name, place, nowMs, args);
+    return place === null ? missing : run(name, place, args);
   };
 
   /** Trimming rides on the ends of commands: what ends makes what has to be trimmed. */
-  const trimSometimes = (nowMs: number) => {
+  const trimSometimes = () => {
+    const nowMs = deps.clock.nowMs();
     if (nowMs < nextTrimAtMs) return;
     nextTrimAtMs = nowMs + TRIM_EVERY_MS;
-    trimListings(redis, keys, nowMs).catch(() => undefined);
+    trimListings(redis, keys).catch(() => undefined);
   };
 
   const get = async (commandId: string): Promise<CommandRecord | null> =>
@@ -113,7 +115,19 @@ export function createRedisCommandStore(deps: {
     );
   };
 
-  const waiters = createEndWaiters({ events: deps.events, read: get, readStates });
+  const readSigns = async (commandIds: readonly string[]) => {
+    const pipeline = redis.pipeline();
+    for (const id of commandIds) pipeline.hmget(keys.command(id), "state", "cancelRequested");
+    const rows = (await runPipeline(pipeline)) as (string | null)[][];
+    return rows.map(([state, cancel]) => (state ? { state, cancelRequested: cancel === "1" } : null));
+  };
+
+  const watch = createChangeWatch({ events: deps.events, readSigns });
+  const waiters = createEndWaiters({ watch, read: get });
+  const changes = createRedisCommandChanges({
+    watch,
+    read: async (commandId) => (await readListed([commandId]))[0] ?? null,
+  });
 
   return {
     async admit({ record, idempotency, quotas }) {
@@ -121,7 +135,6 @@ export function createRedisCommandStore(deps: {
       const reply = (await run(
         "admit",
         place,
-        record.createdAtMs,
         [
           record.tenant,
           record.state,
@@ -145,7 +158,7 @@ export function createRedisCommandStore(deps: {
           [],
         );
       }
-      if (record.state === "finished") trimSometimes(record.createdAtMs);
+      if (record.state === "finished") trimSometimes();
       return admissionAnswer(reply);
     },
 
@@ -174,12 +187,11 @@ export function createRedisCommandStore(deps: {
       return { records, nextCursor: after };
     },
 
-    async claim({ commandId, workerId, fence, containerId, nowMs }): Promise<ClaimAnswer> {
+    async claim({ commandId, workerId, fence, containerId }): Promise<ClaimAnswer> {
       const cancelled = writeResult(unstartedResult(neverStarted("cancelled", "the session was removed")));
       const reply = (await runOn(
         "claim",
         commandId,
-        nowMs,
         [workerId, fence, containerId, cancelled.result],
         ["not_queued", "missing"],
       )) as [string, unknown?];
@@ -192,29 +204,28 @@ export function createRedisCommandStore(deps: {
     },
 
     async giveBack(commandId, fence) {
-      return (await runOn("give-back", commandId, deps.clock.nowMs(), [fence], 0)) === 1;
+      return (await runOn("give-back", commandId, [fence], 0)) === 1;
     },
 
-    async finish(commandId, fence, result, nowMs) {
+    async finish(commandId, fence, result) {
       const written = writeResult(result);
       const isNeverStarted = result.effect === "none" && result.outcome !== "start_failed";
       const args = [fence, written.result, written.output, isNeverStarted ? "1" : "0"];
-      const stands = (await runOn("finish", commandId, nowMs, args, 0)) === 1;
-      trimSometimes(nowMs);
+      const stands = (await runOn("finish", commandId, args, 0)) === 1;
+      trimSometimes();
       return stands;
     },
 
-    async endUnstarted(commandId, result: CommandResult, nowMs) {
-      const ended = (await runOn("end-unstarted", commandId, nowMs, [writeResult(result).result], 0)) === 1;
-      trimSometimes(nowMs);
+    async endUnstarted(commandId, result: CommandResult) {
+      const ended = (await runOn("end-unstarted", commandId, [writeResult(result).result], 0)) === 1;
+      trimSometimes();
       return ended;
     },
 
-    async requestCancel(commandId, result, nowMs) {
+    async requestCancel(commandId, result) {
       return (await runOn(
         "request-cancel",
         commandId,
-        nowMs,
         [writeResult(result).result],
         "missing",
       )) as CancelAnswer;
@@ -222,7 +233,13 @@ export function createRedisCommandStore(deps: {
 
     waitForEnd: (commandId, waitMs, signal) => waiters.wait(commandId, waitMs, signal),
 
-    close: () => waiters.close(),
+    changes,
+
+    close() {
+      waiters.close();
+      changes.close();
+      watch.close();
+    },
   };
 }
 

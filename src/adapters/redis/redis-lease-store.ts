@@ -1,10 +1,11 @@
 import type { Redis } from "ioredis";
 import type { CommandRecord } from "../../domain/command.js";
-import type { LeaseStore } from "../../ports/command-store.js";
+import type { LeaseStore, Orphan } from "../../ports/command-store.js";
 import type { CommandPlaces } from "./command-places.js";
 import type { Keys } from "./keys.js";
 import { runPipeline } from "./pipeline.js";
 import { readRecord, writeResult } from "./record-format.js";
+import { redisNowMs } from "./redis-time.js";
 import { closedMember } from "./retention.js";
 import type { RunScript } from "./scripts.js";
 import { orUnavailable } from "./store-failure.js";
@@ -44,11 +45,11 @@ export function createRedisLeaseStore(deps: {
   };
 
   return {
-    async heartbeat({ workerId, engineId, leaseMs, nowMs }) {
+    async heartbeat({ workerId, engineId, leaseMs }) {
       await deps.runScript(
         "heartbeat",
         [keys.leases, keys.engines],
-        [workerId, engineId, String(nowMs + leaseMs), String(nowMs - FORGET_LEASE_AFTER_MS)],
+        [workerId, engineId, String(leaseMs), String(FORGET_LEASE_AFTER_MS)],
       );
     },
 
@@ -56,21 +57,22 @@ export function createRedisLeaseStore(deps: {
       await runPipeline(redis.pipeline().zrem(keys.leases, workerId).hdel(keys.engines, workerId));
     },
 
-    async isAlive(workerId, nowMs) {
+    async isAlive(workerId) {
       const until = await orUnavailable(() => redis.zscore(keys.leases, workerId));
-      return until !== null && Number(until) > nowMs;
+      return until !== null && Number(until) > (await redisNowMs(redis));
     },
 
-    async liveEngines(nowMs) {
-      const workers = await liveWorkers(nowMs);
+    async liveEngines() {
+      const workers = await liveWorkers(await redisNowMs(redis));
       if (workers.length === 0) return new Set();
       const engines = await orUnavailable(() => redis.hmget(keys.engines, ...workers));
       return new Set(engines.filter((engine) => engine !== null));
     },
 
-    async orphaned(nowMs, limit) {
+    async orphaned(limit) {
+      const nowMs = await redisNowMs(redis);
       const live = new Set(await liveWorkers(nowMs));
-      const found: { record: CommandRecord; engineId: string | null }[] = [];
+      const found: Orphan[] = [];
       for await (const ids of oldest(keys.dispatched, "+inf")) {
         const holders = await readField(ids, "workerId");
         for (const [i, id] of ids.entries()) {
@@ -79,14 +81,19 @@ export function createRedisLeaseStore(deps: {
           const fields = await orUnavailable(() => redis.hgetall(keys.command(id)));
           const record = readRecord(fields);
           if (record?.state !== "dispatched" || record.workerId !== holder) continue;
-          found.push({ record, engineId: fields["engineId"] || null });
+          found.push({
+            record,
+            engineId: fields["engineId"] || null,
+            dispatchedForMs: nowMs - (record.dispatchedAtMs ?? nowMs),
+          });
           if (found.length === limit) return found;
         }
       }
       return found;
     },
 
-    async unqueued(nowMs, olderThanMs, limit) {
+    async unqueued(olderThanMs, limit) {
+      const nowMs = await redisNowMs(redis);
       const found: CommandRecord[] = [];
       for await (const ids of oldest(keys.queued, nowMs - olderThanMs)) {
         const pools = await readField(ids, "pool");
@@ -104,7 +111,7 @@ export function createRedisLeaseStore(deps: {
       return found;
     },
 
-    async declareLost(commandId, fence, result, nowMs) {
+    async declareLost(commandId, fence, result) {
       const place = await deps.places.find(commandId);
       if (place === null) return false;
       const written = writeResult(result);
@@ -113,7 +120,6 @@ export function createRedisLeaseStore(deps: {
         keys.cancelChannel,
         commandId,
         closedMember(place),
-        String(nowMs),
         String(deps.resultTtlMs),
         fence,
         written.result,

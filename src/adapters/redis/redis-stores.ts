@@ -1,8 +1,10 @@
 import type { Clock } from "../../ports/clock.js";
+import type { CommandChanges } from "../../ports/command-changes.js";
 import type { CommandQueue } from "../../ports/command-queue.js";
 import type { CancelFeed, CommandStore, LeaseStore } from "../../ports/command-store.js";
 import type { SessionStore } from "../../ports/session-store.js";
 import type { Log } from "../../ports/telemetry.js";
+import type { WebhookStore } from "../../ports/webhook-store.js";
 import { createBullmqCommandQueue } from "./bullmq-command-queue.js";
 import { createCommandEvents } from "./command-events.js";
 import { createCommandPlaces } from "./command-places.js";
@@ -18,16 +20,19 @@ import { createRedisCancelFeed } from "./redis-cancel-feed.js";
 import { createRedisCommandStore, type Retention } from "./redis-command-store.js";
 import { createRedisLeaseStore } from "./redis-lease-store.js";
 import { createRedisSessionStore } from "./redis-session-store.js";
+import { createRedisWebhookStore } from "./redis-webhook-store.js";
 import { defineScripts } from "./scripts.js";
 import { startCheck } from "./start-check.js";
 
 /** Everything of one deployment that is kept in Redis, on two connections per process. */
 export interface RedisStores {
   readonly commands: CommandStore;
+  readonly changes: CommandChanges;
   readonly sessions: SessionStore;
   readonly leases: LeaseStore;
   readonly cancels: CancelFeed;
   readonly queue: CommandQueue;
+  readonly webhooks: WebhookStore;
   /** Whether Redis answers now. */
   isAnswering(): Promise<boolean>;
   close(): Promise<void>;
@@ -71,6 +76,7 @@ export async function openRedisStores(options: {
   const queue = createBullmqCommandQueue(redis, keys, log);
   return {
     commands,
+    changes: commands.changes,
     sessions: createRedisSessionStore({ redis, keys, runScript }),
     leases: createRedisLeaseStore({
       redis,
@@ -81,6 +87,13 @@ export async function openRedisStores(options: {
     }),
     cancels: createRedisCancelFeed(redis, keys, events),
     queue,
+    webhooks: createRedisWebhookStore({
+      redis,
+      keys,
+      runScript,
+      events,
+      resultTtlMs: options.retention.resultTtlMs,
+    }),
     isAnswering: () => isAnswering(redis),
     async close() {
       commands.close();

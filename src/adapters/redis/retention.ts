@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import type { CommandPlace, Keys } from "./keys.js";
 import { runPipeline } from "./pipeline.js";
+import { redisNowMs } from "./redis-time.js";
 import { orUnavailable } from "./store-failure.js";
 
 const BATCH = 500;
@@ -15,7 +16,8 @@ export function closedMember(place: CommandPlace): string {
  * Takes commands whose retention is over out of the listings; the records themselves expire by their TTL.
  * Idempotent, and safe in several processes at once. Answers how many it took out.
  */
-export async function trimListings(redis: Redis, keys: Keys, nowMs: number): Promise<number> {
+export async function trimListings(redis: Redis, keys: Keys): Promise<number> {
+  const nowMs = await redisNowMs(redis);
   let trimmed = 0;
   for (;;) {
     const due = await orUnavailable(() => redis.zrangebyscore(keys.closed, "-inf", nowMs, "LIMIT", 0, BATCH));

@@ -19,6 +19,8 @@ const OTHER_SCRIPTS = [
   "set-cwd",
   "remove-session",
   "rebase-priorities",
+  "claim-webhook",
+  "settle-webhook",
 ] as const;
 
 /** The name of a script: its file's name without `.lua`. */

@@ -40,14 +40,12 @@ export interface ContainerLease {
   dispose(container: ReadyContainer): void;
 }
 
-/**
- * A worker that was stopped between claim and send for longer than this must not send: its lease may be over and the
- * command may have been declared lost. Below the shortest lease and the shortest wait of the reconciler.
- */
-const MAX_CLAIM_TO_SEND_MS = 3_000;
-
 /** How often a container may fail to start before the command ends as `start_failed`. */
 const MAX_PREPARE_FAILURES = 3;
+/** The whole way to a ready container, over all its engine calls. */
+const ACQUIRE_LIMIT_MS = 60_000;
+/** Between two attempts to have the container of an unproven end removed. */
+const REMOVAL_PAUSE_MS = 1_000;
 
 /**
  * The way of one queue entry through a worker: re-check, container, claim, argv, end.
@@ -62,16 +60,25 @@ export function createExecuteCommand(deps: {
   readonly held: HeldCommands;
   readonly limits: ServiceLimits;
   readonly workerId: string;
+  /**
+   * A worker that was stopped between claim and send for longer than this must not send: its lease may be over and the
+   * command may have been declared lost. The reconciler counts with it.
+   */
+  readonly claimToSendMs: number;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly isDraining: () => boolean;
+  readonly pause: (ms: number) => Promise<void>;
+  /** Aborted once the worker takes no more: what is not dispatched goes back. */
+  readonly draining: AbortSignal;
+  /** Whether the process is about to end whatever is still open. */
+  readonly givesUp: () => boolean;
 }): (commandId: string) => Promise<HandlerAnswer> {
   const prepareFailures = new Map<string, number>();
 
   const endUnstarted = async (record: CommandRecord, ending: Ending): Promise<HandlerAnswer> => {
-    await deps.commands.endUnstarted(record.id, unstartedResult(ending), deps.clock.nowMs());
+    await deps.commands.endUnstarted(record.id, unstartedResult(ending));
     prepareFailures.delete(record.id);
     deps.metrics.count("bailiff_commands_finished_total", { outcome: ending.outcome, effect: ending.effect });
     return "done";
@@ -108,43 +115,51 @@ export function createExecuteCommand(deps: {
   ): Promise<HandlerAnswer> => {
     const fence = deps.ids.next("fen");
     const claimedAtMs = deps.clock.nowMs();
-    let claim: ClaimAnswer;
-    try {
-      claim = await deps.commands.claim({
-        commandId: record.id,
-        workerId: deps.workerId,
-        fence,
-        containerId: container.containerId,
-        nowMs: claimedAtMs,
-      });
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error;
-      // The claim may have gone through all the same. Voiding its fence makes that harmless, and must happen:
-      // a command dispatched to a live worker that does not run it would be nobody's.
-      await deps.held.voidFence(record.id, fence);
-      return "give_back";
-    }
-    if (claim.kind === "no_lease") return "give_back";
-    if (claim.kind === "not_queued") return "done";
-    if (deps.clock.nowMs() - claimedAtMs > MAX_CLAIM_TO_SEND_MS) {
-      deps.metrics.count("bailiff_claims_given_back_total");
-      await deps.held.voidFence(record.id, fence);
-      return "give_back";
-    }
-    prepareFailures.delete(record.id);
-    const log = deps.log.child({ command_id: record.id, container_id: container.containerId });
-    log.info({ queue_wait_ms: claimedAtMs - (record.queuedAtMs ?? claimedAtMs) }, "command dispatched");
+    // Known here before the claim: a cancel that comes right behind it must find the command.
     const active = deps.active.enter(record.id, container.containerId);
     try {
+      let claim: ClaimAnswer;
+      try {
+        claim = await deps.commands.claim({
+          commandId: record.id,
+          workerId: deps.workerId,
+          fence,
+          containerId: container.containerId,
+        });
+      } catch (error) {
+        // The claim may have gone through all the same. Voiding its fence makes that harmless, and must happen:
+        // a command dispatched to a live worker that does not run it would be nobody's.
+        await giveBackClaim(record, fence);
+        if (!(error instanceof StoreUnavailable)) throw error;
+        return "give_back";
+      }
+      if (claim.kind === "no_lease") {
+        deps.metrics.count("bailiff_claims_refused_total", { reason: "no_lease" });
+        return "give_back";
+      }
+      if (claim.kind === "not_queued") {
+        deps.metrics.count("bailiff_claims_refused_total", { reason: "not_queued" });
+        return "done";
+      }
+      if (deps.clock.nowMs() - claimedAtMs > deps.claimToSendMs) {
+        await giveBackClaim(record, fence);
+        return "give_back";
+      }
+      prepareFailures.delete(record.id);
+      const log = deps.log.child({ command_id: record.id, container_id: container.containerId });
+      log.info({ queue_wait_ms: claimedAtMs - (record.queuedAtMs ?? claimedAtMs) }, "command dispatched");
       if (claim.record.cancelRequested) active.cancel("cancelled");
       const result = await runToResult(record, plan, container, active.signal, claimedAtMs);
+      if (result.outcome === "lost" && !(await isGone(record, container, claimedAtMs))) return "done";
       // From here on the container has nothing more to say; its removal must not delay the answer.
       deps.containers.dispose(container);
       const kept = await deps.held.persistEnd(record.id, fence, result);
-      deps.metrics.count("bailiff_commands_finished_total", {
-        outcome: result.outcome,
-        effect: result.effect,
-      });
+      if (kept) {
+        deps.metrics.count("bailiff_commands_finished_total", {
+          outcome: result.outcome,
+          effect: result.effect,
+        });
+      }
       deps.metrics.observe("bailiff_command_run_seconds", (result.usage?.wallMs ?? 0) / 1000, {
         outcome: result.outcome,
       });
@@ -153,6 +168,48 @@ export function createExecuteCommand(deps: {
     } finally {
       active.leave();
     }
+  };
+
+  const giveBackClaim = async (record: CommandRecord, fence: string): Promise<void> => {
+    deps.metrics.count("bailiff_claims_given_back_total");
+    await deps.held.voidFence(record.id, fence);
+  };
+
+  /**
+   * An end that nothing proves may still be going on: no verdict before the container is gone, or its own time is over,
+   * which bailiff-init enforces without us. False when this process ends first: then the verdict is the reconciler's.
+   */
+  const isGone = async (
+    record: CommandRecord,
+    container: ReadyContainer,
+    claimedAtMs: number,
+  ): Promise<boolean> => {
+    const overAtMs =
+      claimedAtMs + deps.claimToSendMs + record.request.timeoutMs + 2 * deps.limits.graceMs;
+    let removed = false;
+    const remove = async (): Promise<void> => {
+      while (!removed && deps.clock.nowMs() < overAtMs && !deps.givesUp()) {
+        try {
+          await container.destroy();
+          removed = true;
+        } catch (error) {
+          deps.metrics.count("bailiff_container_removal_failures_total");
+          deps.log.warn(
+            { command_id: record.id, container_id: container.containerId, err: error },
+            "the container of a command without a proven end could not be removed yet",
+          );
+          await deps.pause(REMOVAL_PAUSE_MS);
+        }
+      }
+    };
+    const removing = remove();
+    // One removal may itself outlast the command's time.
+    while (!removed && deps.clock.nowMs() < overAtMs && !deps.givesUp()) {
+      await Promise.race([removing, deps.pause(REMOVAL_PAUSE_MS)]);
+    }
+    if (removed || deps.clock.nowMs() >= overAtMs) return true;
+    deps.metrics.count("bailiff_results_unwritten_total");
+    return false;
   };
 
   /** Never rejects: whatever goes wrong behind the claim, the command must get an end. */
@@ -165,7 +222,7 @@ export function createExecuteCommand(deps: {
   ): Promise<CommandResult> => {
     try {
       const end = await container.run(processRequest(record, plan, deps.limits), signal);
-      return resultOf(record, end, deps.limits, deps.clock.nowMs() - claimedAtMs);
+      return resultOf(record, end, signal, deps.limits, deps.clock.nowMs() - claimedAtMs);
     } catch (error) {
       deps.log.error({ command_id: record.id, err: error }, "a dispatched command failed inside the worker");
       return unstartedResult(lost("the worker failed"));
@@ -173,7 +230,7 @@ export function createExecuteCommand(deps: {
   };
 
   return async (commandId) => {
-    if (deps.isDraining()) return "give_back";
+    if (deps.draining.aborted) return "give_back";
     const record = await deps.commands.get(commandId);
     if (record === null || record.state !== "queued") return "done";
     if (record.queuedAtMs !== null) {
@@ -185,13 +242,17 @@ export function createExecuteCommand(deps: {
     let container: ReadyContainer;
     const startedAtMs = deps.clock.nowMs();
     try {
-      container = await deps.containers.acquire(recheck.plan.purpose, AbortSignal.timeout(60_000));
+      container = await deps.containers.acquire(
+        recheck.plan.purpose,
+        AbortSignal.any([deps.draining, AbortSignal.timeout(ACQUIRE_LIMIT_MS)]),
+      );
     } catch (error) {
-      return prepareFailed(record, error);
+      // Given up by us, which says nothing about the engine.
+      return deps.draining.aborted ? "give_back" : prepareFailed(record, error);
     }
     deps.metrics.observe("bailiff_container_acquire_seconds", (deps.clock.nowMs() - startedAtMs) / 1000);
     try {
-      if (deps.isDraining()) return "give_back";
+      if (deps.draining.aborted) return "give_back";
       return await dispatch(record, recheck.plan, container);
     } finally {
       deps.containers.dispose(container);
@@ -213,14 +274,24 @@ function processRequest(record: CommandRecord, plan: DispatchPlan, limits: Servi
   };
 }
 
+/** bailiff-init reports `terminated` for whoever told it to end: only where that was us is it a cancel. */
+function endingOf(end: ProcessEnd, signal: AbortSignal): Ending {
+  if (end.kind === "lost") return lost(end.detail);
+  const ending = classifyReport(end.report);
+  if (ending.outcome !== "cancelled") return ending;
+  if (!signal.aborted) return lost("the container was told to end by somebody else");
+  return signal.reason === "shutdown" ? { ...ending, detail: "the worker was shut down" } : ending;
+}
+
 function resultOf(
   record: CommandRecord,
   end: ProcessEnd,
+  signal: AbortSignal,
   limits: ServiceLimits,
   wallMs: number,
 ): CommandResult {
   return dispatchedResult({
-    ending: end.kind === "report" ? classifyReport(end.report) : lost(end.detail),
+    ending: endingOf(end, signal),
     stdout: end.stdout,
     stderr: end.stderr,
     report: end.kind === "report" ? end.report : null,

@@ -1,7 +1,6 @@
 import type { CommandResult } from "../../domain/command.js";
 import { lost } from "../../domain/outcome.js";
 import { unstartedResult } from "../../domain/result.js";
-import type { Clock } from "../../ports/clock.js";
 import type { CommandStore } from "../../ports/command-store.js";
 import { StoreUnavailable } from "../../ports/command-store.js";
 import type { Log, Metrics } from "../../ports/telemetry.js";
@@ -26,7 +25,6 @@ const MAX_REFUSALS = 3;
  */
 export function createHeldCommands(deps: {
   readonly commands: CommandStore;
-  readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly pause: (ms: number) => Promise<void>;
@@ -50,6 +48,7 @@ export function createHeldCommands(deps: {
           );
           return null;
         }
+        deps.metrics.count("bailiff_store_retries_total");
         deps.log.warn(
           { command_id: commandId, pause_ms: pauseMs, err: error },
           "the store was not told; again soon",
@@ -59,6 +58,17 @@ export function createHeldCommands(deps: {
     }
   };
 
+  /** A verdict that was already there is as it should be; a record that is gone is the store's loss, and never silent. */
+  const explainRefusal = async (commandId: string): Promise<void> => {
+    const record = await deps.commands.get(commandId).catch(() => undefined);
+    if (record !== null) {
+      deps.metrics.count("bailiff_fenced_off_total");
+      return;
+    }
+    deps.metrics.count("bailiff_records_vanished_total");
+    deps.log.error({ command_id: commandId }, "the store has forgotten a command that was running");
+  };
+
   return {
     async persistEnd(commandId, fence, result) {
       const kept = await untilAnswered(commandId, (refusals) =>
@@ -66,10 +76,9 @@ export function createHeldCommands(deps: {
           commandId,
           fence,
           refusals < MAX_REFUSALS ? result : unstartedResult(lost("the result could not be recorded")),
-          deps.clock.nowMs(),
         ),
       );
-      if (kept === false) deps.metrics.count("bailiff_fenced_off_total");
+      if (kept === false) await explainRefusal(commandId);
       return kept === true;
     },
     async voidFence(commandId, fence) {

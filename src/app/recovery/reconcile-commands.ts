@@ -1,83 +1,115 @@
 import type { CommandRecord } from "../../domain/command.js";
 import { lost } from "../../domain/outcome.js";
 import { unstartedResult } from "../../domain/result.js";
-import type { Clock } from "../../ports/clock.js";
 import type { CommandQueue } from "../../ports/command-queue.js";
-import type { CommandStore, LeaseStore } from "../../ports/command-store.js";
+import type { LeaseStore, Orphan } from "../../ports/command-store.js";
 import type { ContainerRuntime } from "../../ports/container-runtime.js";
 import type { Log, Metrics } from "../../ports/telemetry.js";
+import type { DeadWorkers } from "./dead-workers.js";
 
 const BATCH = 100;
+/** Removals asked of the engine at one time. */
+const REMOVALS_AT_ONCE = 8;
 /** A queued record this old without an envelope is not about to get one from its API process. */
 const UNQUEUED_AFTER_MS = 10_000;
+
+/** The engine a process can remove containers on. */
+export interface OwnEngine {
+  readonly engineId: string;
+  readonly runtime: Pick<ContainerRuntime, "remove">;
+}
 
 /**
  * Ends what a dead worker had dispatched, and queues again what was only queued.
  *
- * `lost` is said only when nothing of the command can still act: on this engine its container was found and removed
- * (or is not there); for another engine, no live worker uses it any more and the command's own deadline, which
- * bailiff-init enforces by itself, is over.
+ * `lost` is said only when nothing of the command can still act: the one container that could have its argv has been
+ * removed from this engine; or, where no live worker uses that engine or it does not do as it is told, the command's own
+ * time is over, which bailiff-init enforces by itself.
  */
 export function createReconcileCommands(deps: {
-  readonly commands: CommandStore;
   readonly leases: LeaseStore;
+  readonly deadWorkers: DeadWorkers;
   readonly queue: CommandQueue;
-  readonly runtime: ContainerRuntime;
-  readonly engineId: string;
+  /** Null in a process without an engine: it ends only what is past its time. */
+  readonly engine: OwnEngine | null;
+  /** Commands of this worker are its own to end; null in a process that is none. */
+  readonly workerId: string | null;
+  /** After a dispatch argv may be sent this late. */
+  readonly claimToSendMs: number;
   readonly graceMs: number;
-  readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
 }): () => Promise<{ lost: number; requeued: number }> {
-  const isStopped = async (
-    record: CommandRecord,
-    engineId: string | null,
-    liveEngines: ReadonlySet<string>,
-  ): Promise<boolean> => {
-    if (engineId === deps.engineId) {
-      const containers = (await deps.runtime.list()).filter(
-        (each) => each.containerId === record.containerId || each.commandId === record.id,
-      );
-      for (const container of containers) await deps.runtime.remove(container.containerId);
-      return true;
+  const isPastItsTime = ({ record, dispatchedForMs }: Orphan): boolean =>
+    dispatchedForMs > deps.claimToSendMs + record.request.timeoutMs + 2 * deps.graceMs;
+
+  const isStopped = async (orphan: Orphan, liveEngines: ReadonlySet<string>): Promise<boolean> => {
+    const { record, engineId } = orphan;
+    if (deps.engine !== null && engineId === deps.engine.engineId) {
+      if (record.containerId === null) return isPastItsTime(orphan);
+      try {
+        await deps.engine.runtime.remove(record.containerId);
+        return true;
+      } catch (error) {
+        deps.metrics.count("bailiff_container_removal_failures_total");
+        deps.log.warn(
+          { command_id: record.id, container_id: record.containerId, err: error },
+          "the container of an orphaned command could not be removed yet",
+        );
+        return isPastItsTime(orphan);
+      }
     }
-    if (engineId !== null && liveEngines.has(engineId)) return false;
-    const overAtMs = (record.dispatchedAtMs ?? 0) + record.request.timeoutMs + 2 * deps.graceMs;
-    return deps.clock.nowMs() > overAtMs;
+    // Workers beside that engine can do better than wait.
+    return !(engineId !== null && liveEngines.has(engineId)) && isPastItsTime(orphan);
+  };
+
+  const endOne = async (orphan: Orphan, liveEngines: ReadonlySet<string>): Promise<boolean> => {
+    const { record } = orphan;
+    if (record.workerId === deps.workerId) return false;
+    if (record.workerId !== null && !(await deps.deadWorkers.isDead(record.workerId))) return false;
+    if (!(await isStopped(orphan, liveEngines))) return false;
+    const result = unstartedResult(lost("the worker that ran it is gone and nothing proves the end"));
+    if (!(await deps.leases.declareLost(record.id, record.fence ?? "", result))) return false;
+    deps.metrics.count("bailiff_commands_lost_total");
+    deps.metrics.count("bailiff_commands_finished_total", { outcome: "lost", effect: "unknown" });
+    deps.log.error({ command_id: record.id, worker_id: record.workerId }, "command lost: its worker is gone");
+    return true;
   };
 
   const endLost = async (): Promise<number> => {
+    const liveEngines = await deps.leases.liveEngines();
+    const orphans = [...(await deps.leases.orphaned(BATCH))];
     let ended = 0;
-    const liveEngines = await deps.leases.liveEngines(deps.clock.nowMs());
-    for (const { record, engineId } of await deps.leases.orphaned(deps.clock.nowMs(), BATCH)) {
-      try {
-        if (!(await isStopped(record, engineId, liveEngines))) continue;
-        const result = unstartedResult(lost("the worker that ran it is gone and nothing proves the end"));
-        if (!(await deps.leases.declareLost(record.id, record.fence ?? "", result, deps.clock.nowMs())))
-          continue;
-        ended += 1;
-        deps.metrics.count("bailiff_commands_lost_total");
-        deps.metrics.count("bailiff_commands_finished_total", { outcome: "lost", effect: "unknown" });
-        deps.log.error(
-          { command_id: record.id, worker_id: record.workerId },
-          "command lost: its worker is gone",
-        );
-      } catch (error) {
-        deps.log.warn({ command_id: record.id, err: error }, "an orphaned command could not be ended yet");
+    // A worker's death leaves many at once, and an engine that is slow to remove one must not hold up the rest.
+    const takeNext = async (): Promise<void> => {
+      for (let orphan = orphans.shift(); orphan !== undefined; orphan = orphans.shift()) {
+        try {
+          if (await endOne(orphan, liveEngines)) ended += 1;
+        } catch (error) {
+          const commandId = orphan.record.id;
+          deps.log.warn({ command_id: commandId, err: error }, "an orphaned command could not be ended yet");
+        }
       }
-    }
+    };
+    await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, takeNext));
     return ended;
   };
 
+  const requeueOne = async (record: CommandRecord): Promise<void> => {
+    await deps.queue.enqueue(record.pool, { commandId: record.id, priority: 1, traceparent: null });
+    deps.metrics.count("bailiff_commands_requeued_total");
+    deps.log.warn({ command_id: record.id }, "a queued command had no entry in the queue; queued again");
+  };
+
   const requeue = async (): Promise<number> => {
-    const records = await deps.leases.unqueued(deps.clock.nowMs(), UNQUEUED_AFTER_MS, BATCH);
-    for (const record of records) {
-      await deps.queue.enqueue(record.pool, { commandId: record.id, priority: 1, traceparent: null });
-      deps.metrics.count("bailiff_commands_requeued_total");
-      deps.log.warn({ command_id: record.id }, "a queued command had no entry in the queue; queued again");
-    }
+    const records = await deps.leases.unqueued(UNQUEUED_AFTER_MS, BATCH);
+    for (const record of records) await requeueOne(record);
     return records.length;
   };
 
-  return async () => ({ lost: await endLost(), requeued: await requeue() });
+  return async () => {
+    // What waits only for an entry must not wait for an engine's removals.
+    const requeued = await requeue();
+    return { lost: await endLost(), requeued };
+  };
 }

@@ -1,31 +1,30 @@
 import type { Clock } from "../../ports/clock.js";
-import type { LeaseStore } from "../../ports/command-store.js";
 import type { ContainerListing, ContainerRuntime } from "../../ports/container-runtime.js";
 import type { Log, Metrics } from "../../ports/telemetry.js";
-
-/** A container younger than this may belong to a call that is still under way. */
-const CREATION_GRACE_MS = 90_000;
+import type { DeadWorkers } from "./dead-workers.js";
 
 /**
  * Removes containers that nobody holds: a dead worker's, created-never-started leftovers, own ones whose removal failed.
  * Never a live peer's, never another deployment's (the runtime lists only this deployment's).
- * A container labelled with a command is left to the reconciler unless this worker made it: the verdict comes with the removal.
+ * Whether a dead worker's container ran a command makes no difference here: removing it is what the verdict waits for.
  */
 export function createSweepContainers(deps: {
   readonly runtime: ContainerRuntime;
-  readonly leases: LeaseStore;
+  readonly deadWorkers: DeadWorkers;
   readonly heldHere: () => ReadonlySet<string>;
   readonly workerId: string;
+  /** A container younger than this may belong to a call that is still under way. */
+  readonly creationGraceMs: number;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
 }): () => Promise<number> {
   const isAbandoned = async (container: ContainerListing, nowMs: number): Promise<boolean> => {
     if (container.workerId === deps.workerId) {
-      return !deps.heldHere().has(container.containerId) && nowMs - container.createdAtMs > CREATION_GRACE_MS;
+      return !deps.heldHere().has(container.containerId) && nowMs - container.createdAtMs > deps.creationGraceMs;
     }
-    if (container.workerId === null) return nowMs - container.createdAtMs > CREATION_GRACE_MS;
-    return !(await deps.leases.isAlive(container.workerId, nowMs));
+    if (container.workerId === null) return nowMs - container.createdAtMs > deps.creationGraceMs;
+    return deps.deadWorkers.isDead(container.workerId);
   };
 
   return async () => {

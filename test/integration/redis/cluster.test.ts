@@ -45,7 +45,7 @@ it("runs every script on a node in cluster mode, which refuses keys of several s
     await claimFor(fixture, commandId, "fen_a");
     await commands.giveBack(commandId, "fen_a");
     await claimFor(fixture, commandId, "fen_b");
-    await commands.finish(commandId, "fen_b", aCompletedResult(), Date.now());
+    await commands.finish(commandId, "fen_b", aCompletedResult());
     return "done";
   });
   await queue.enqueue("default", { commandId: record.id, priority, traceparent: null });
@@ -54,10 +54,10 @@ it("runs every script on a node in cluster mode, which refuses keys of several s
   );
   const lost = await admitQueued(fixture, session);
   await claimFor(fixture, lost.record.id, "fen_c");
-  await commands.requestCancel(lost.record.id, CANCELLED, Date.now());
+  await commands.requestCancel(lost.record.id, CANCELLED);
   await leases.leave(fixture.workerId);
-  expect(await leases.declareLost(lost.record.id, "fen_c", CANCELLED, Date.now())).toBe(true);
-  expect(await leases.unqueued(Date.now(), 0, 5)).toEqual([]);
+  expect(await leases.declareLost(lost.record.id, "fen_c", CANCELLED)).toBe(true);
+  expect(await leases.unqueued(0, 5)).toEqual([]);
   expect(await leases.lead("role", "me", 1_000)).toBe(true);
   expect(await sessions.remove("acme", session.id)).toEqual([]);
   await expectConsistent(fixture);

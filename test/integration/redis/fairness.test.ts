@@ -73,7 +73,7 @@ async function consume(count: number): Promise<string[]> {
     const claim = await claimFor(fixture, commandId, fence);
     if (claim.kind !== "claimed") throw new Error(claim.kind);
     order.push(claim.record.tenant);
-    await fixture.commands.finish(commandId, fence, { ...CANCELLED, effect: "unknown" }, Date.now());
+    await fixture.commands.finish(commandId, fence, { ...CANCELLED, effect: "unknown" });
     return "done";
   });
   await until(async () => order.length >= count);

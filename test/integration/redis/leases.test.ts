@@ -1,10 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { createReconcileCommands } from "../../../src/app/recovery/reconcile-commands.js";
+import { lost } from "../../../src/domain/outcome.js";
+import { unstartedResult } from "../../../src/domain/result.js";
 import {
+  aCompletedResult,
   admitQueued,
   aSession,
   freshId,
   openStoreFixture,
   type StoreFixture,
+  silentLog,
+  silentMetrics,
 } from "../../support/redis-fixtures.js";
 import { type RedisServer, startRedisServer } from "../../support/redis-server.js";
 import { until } from "../../support/until.js";
@@ -22,49 +28,51 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-const beat = (workerId: string, engineId: string, nowMs: number) =>
-  fixture.leases.heartbeat({ workerId, engineId, leaseMs: 1_000, nowMs });
+/** A lease of no length is over when it begins. */
+const beat = (workerId: string, engineId: string, leaseMs = 60_000) =>
+  fixture.leases.heartbeat({ workerId, engineId, leaseMs });
 
 describe("leases", () => {
   it("hold until their time and no longer, and name the engines in use", async () => {
-    const nowMs = Date.now();
-    await beat("wrk_a", "engine-1", nowMs);
-    await beat("wrk_b", "engine-2", nowMs + 500);
-    expect(await fixture.leases.isAlive("wrk_a", nowMs + 999)).toBe(true);
-    expect(await fixture.leases.isAlive("wrk_a", nowMs + 1_000)).toBe(false);
-    expect(await fixture.leases.liveEngines(nowMs + 999)).toEqual(new Set(["engine-1", "engine-2"]));
-    expect(await fixture.leases.liveEngines(nowMs + 1_000)).toEqual(new Set(["engine-2"]));
+    await beat("wrk_a", "engine-1", 300);
+    await beat("wrk_b", "engine-2");
+    expect(await fixture.leases.isAlive("wrk_a")).toBe(true);
+    expect(await fixture.leases.liveEngines()).toEqual(new Set(["engine-1", "engine-2"]));
+    await until(async () => !(await fixture.leases.isAlive("wrk_a")));
+    expect(await fixture.leases.liveEngines()).toEqual(new Set(["engine-2"]));
     await fixture.leases.leave("wrk_b");
-    expect(await fixture.leases.isAlive("wrk_b", nowMs)).toBe(false);
-    expect(await fixture.leases.liveEngines(nowMs + 1_000)).toEqual(new Set());
+    expect(await fixture.leases.isAlive("wrk_b")).toBe(false);
+    expect(await fixture.leases.liveEngines()).toEqual(new Set());
   });
 
   it("leave behind what their worker had dispatched, with its engine, also after an orderly end", async () => {
     const session = aSession();
     await fixture.sessions.create(session);
-    const nowMs = Date.now();
-    await beat("wrk_a", "engine-1", nowMs);
-    await beat("wrk_b", "engine-2", nowMs);
+    await beat("wrk_a", "engine-1");
+    await beat("wrk_b", "engine-2");
     const dispatched: string[] = [];
     for (const workerId of ["wrk_a", "wrk_a", "wrk_b"]) {
       const { record } = await admitQueued(fixture, session);
-      const fence = freshId("fen");
-      await fixture.commands.claim({ commandId: record.id, workerId, fence, containerId: "c", nowMs });
+      await fixture.commands.claim({
+        commandId: record.id,
+        workerId,
+        fence: freshId("fen"),
+        containerId: "c",
+      });
       dispatched.push(record.id);
     }
     await fixture.leases.leave("wrk_a");
-    const orphans = await fixture.leases.orphaned(nowMs, 10);
+    const orphans = await fixture.leases.orphaned(10);
     expect(orphans.map((each) => [each.record.id, each.engineId])).toEqual([
       [dispatched[0], "engine-1"],
       [dispatched[1], "engine-1"],
     ]);
-    expect(await fixture.leases.orphaned(nowMs, 1)).toHaveLength(1);
+    expect(await fixture.leases.orphaned(1)).toHaveLength(1);
   });
 
   it("of workers long gone are forgotten", async () => {
-    const nowMs = Date.now();
-    await beat("wrk_old", "engine-1", nowMs - 2 * 24 * 3_600_000);
-    await beat("wrk_new", "engine-2", nowMs);
+    await beat("wrk_old", "engine-1", -2 * 24 * 3_600_000);
+    await beat("wrk_new", "engine-2");
     const prefix = `{bailiff:${fixture.deployment}}`;
     expect(await fixture.redis.zrange(`${prefix}:leases`, 0, -1)).toEqual(["wrk_new"]);
     expect(await fixture.redis.hkeys(`${prefix}:engines`)).toEqual(["wrk_new"]);
@@ -80,4 +88,97 @@ describe("leases", () => {
     expect(await fixture.leases.lead("reconcile", "another", 400)).toBe(true);
     await until(() => fixture.leases.lead("sweep", "another", 400));
   });
+});
+
+describe("clocks that disagree", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  const HOURS_MS = 3 * 3_600_000;
+  /** From here on this process takes it to be another time: it is the host with the wrong clock. */
+  const skewBy = (ms: number) => {
+    vi.useRealTimers();
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + ms });
+  };
+  /** A reconciler beside another engine, where it can find no container. */
+  const reconcilerElsewhere = () =>
+    createReconcileCommands({
+      leases: fixture.leases,
+      queue: fixture.queue,
+      deadWorkers: {
+        renewed: () => undefined,
+        notRenewed: () => undefined,
+        isDead: async (workerId) => !(await fixture.leases.isAlive(workerId)),
+      },
+      engine: { engineId: "engine-elsewhere", runtime: { remove: async () => undefined } },
+      workerId: null,
+      claimToSendMs: 3_000,
+      graceMs: 2_000,
+      log: silentLog,
+      metrics: silentMetrics,
+    });
+  const verdict = unstartedResult(lost("the worker is gone"));
+
+  it.each([
+    ["behind", "ahead", -HOURS_MS, HOURS_MS],
+    ["ahead", "behind", HOURS_MS, -HOURS_MS],
+  ])(
+    "make no orphan of a living worker that is %s where the looking one is %s (FB-43)",
+    async (_worker, _other, workerSkewMs, otherSkewMs) => {
+      const session = aSession();
+      await fixture.sessions.create(session);
+      const { record } = await admitQueued(fixture, session);
+      skewBy(workerSkewMs);
+      await beat("wrk_a", "engine-1");
+      const claim = await fixture.commands.claim({
+        commandId: record.id,
+        workerId: "wrk_a",
+        fence: "fen_a",
+        containerId: "c",
+      });
+      expect(claim.kind).toBe("claimed");
+      skewBy(otherSkewMs);
+      await beat("wrk_b", "engine-2");
+      expect(await fixture.leases.isAlive("wrk_a")).toBe(true);
+      expect(await fixture.leases.liveEngines()).toEqual(new Set(["engine-1", "engine-2"]));
+      expect(await fixture.leases.orphaned(10)).toEqual([]);
+      expect(await fixture.leases.declareLost(record.id, "fen_a", verdict)).toBe(false);
+      expect(await reconcilerElsewhere()()).toEqual({ lost: 0, requeued: 0 });
+      skewBy(workerSkewMs);
+      expect(await fixture.commands.finish(record.id, "fen_a", aCompletedResult())).toBe(true);
+      vi.useRealTimers();
+      const ended = await fixture.commands.get(record.id);
+      expect(Math.abs((ended?.finishedAtMs ?? 0) - Date.now())).toBeLessThan(60_000);
+      expect(ended?.finishedAtMs).toBeGreaterThanOrEqual(ended?.dispatchedAtMs ?? Infinity);
+    },
+  );
+
+  it.each([-HOURS_MS, HOURS_MS])(
+    "leave a command of a dead engine its whole time, at a skew of %i ms",
+    async (skewMs) => {
+      const session = aSession();
+      await fixture.sessions.create(session);
+      const { record } = await admitQueued(fixture, session);
+      await beat("wrk_a", "engine-1");
+      skewBy(skewMs);
+      await fixture.commands.claim({
+        commandId: record.id,
+        workerId: "wrk_a",
+        fence: "fen_a",
+        containerId: "c",
+      });
+      await fixture.leases.leave("wrk_a");
+      const [orphan] = await fixture.leases.orphaned(10);
+      expect(orphan?.dispatchedForMs).toBeLessThan(60_000);
+      expect(await reconcilerElsewhere()()).toEqual({ lost: 0, requeued: 0 });
+      // As it stands once the command's own time is over.
+      await fixture.redis.hincrby(
+        `{bailiff:${fixture.deployment}}:cmd:${record.id}`,
+        "dispatchedAtMs",
+        -record.request.timeoutMs - 60_000,
+      );
+      expect(await reconcilerElsewhere()()).toEqual({ lost: 1, requeued: 0 });
+    },
+  );
 });

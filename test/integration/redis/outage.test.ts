@@ -58,7 +58,7 @@ describe("an outage of Redis", () => {
       () => claimFor(fixture, record.id),
       () => commands.waitForEnd(record.id, 60_000, signal),
       () => sessions.get("acme", session.id),
-      () => leases.orphaned(Date.now(), 5),
+      () => leases.orphaned(5),
       () => queue.enqueue("default", { commandId: record.id, priority: 1, traceparent: null }),
       () => queue.depth("default"),
     ]) {
@@ -108,7 +108,7 @@ describe("an outage of Redis", () => {
     server.resume();
     await until(() => fixture.isAnswering());
     expect((await claimFor(fixture, record.id, "fen_a")).kind).toBe("claimed");
-    expect(await fixture.commands.finish(record.id, "fen_a", aCompletedResult(), Date.now())).toBe(true);
+    expect(await fixture.commands.finish(record.id, "fen_a", aCompletedResult())).toBe(true);
     await expectConsistent(fixture);
   });
 
@@ -147,7 +147,7 @@ describe("a Redis that can't write", () => {
     );
     await expectUnavailableAtOnce(() => fixture.sessions.create(aSession()));
     expect((await claimFor(fixture, queued.record.id, "fen_b")).kind).toBe("claimed");
-    expect(await fixture.commands.finish(record.id, "fen_a", aCompletedResult(), Date.now())).toBe(true);
+    expect(await fixture.commands.finish(record.id, "fen_a", aCompletedResult())).toBe(true);
     await fixture.redis.config("SET", "maxmemory", "0");
     await expectConsistent(fixture, { [session.id]: 100 });
     const listed = await fixture.commands.list({

@@ -41,40 +41,41 @@ it("leaves nothing of ended commands when their retention is over, and all of on
   for (let i = 0; i < 20; i += 1) {
     const record = aRecord(session, i % 5 === 0 ? { state: "finished" } : {});
     await commands.admit({ record, idempotency: { key: `k${i}`, bodyHash: "h" }, quotas: NO_QUOTAS });
-    if (i % 2 === 0) await commands.endUnstarted(record.id, CANCELLED, Date.now());
+    if (i % 2 === 0) await commands.endUnstarted(record.id, CANCELLED);
     else {
       await claimFor(fixture, record.id, `fen_${i}`);
-      await commands.finish(record.id, `fen_${i}`, aCompletedResult(), Date.now());
+      await commands.finish(record.id, `fen_${i}`, aCompletedResult());
     }
   }
   await until(async () => (await redis.exists(`{bailiff:${fixture.deployment}}:closed`)) === 1);
   await until(async () => {
-    await trimListings(redis, createKeys(fixture.deployment), Date.now());
+    await trimListings(redis, createKeys(fixture.deployment));
     return (await keysOf(fixture)).length === whileOpen.length;
   });
   expect(await keysOf(fixture)).toEqual(whileOpen);
   await expectConsistent(fixture);
   expect((await commands.get(open.record.id))?.state).toBe("queued");
 
-  await commands.endUnstarted(open.record.id, CANCELLED, Date.now());
+  await commands.endUnstarted(open.record.id, CANCELLED);
   await until(async () => {
-    await trimListings(redis, createKeys(fixture.deployment), Date.now());
+    await trimListings(redis, createKeys(fixture.deployment));
     return (await commands.get(open.record.id)) === null;
   });
-  await trimListings(redis, createKeys(fixture.deployment), Date.now());
+  await trimListings(redis, createKeys(fixture.deployment));
   const left = (await keysOf(fixture)).filter((name) => !before.includes(name));
   expect(left).toEqual(["pool:default:fair"]);
 });
 
 it("takes what is over out of the listings when other commands end, without being asked", async () => {
-  fixture = await openStoreFixture(server, { resultTtlMs: 1 });
+  let nowMs = Date.now();
+  fixture = await openStoreFixture(server, { resultTtlMs: 1, clock: { nowMs: () => nowMs } });
   const session = aSession();
   await fixture.sessions.create(session);
-  const nowMs = Date.now();
   const first = await admitQueued(fixture, session);
-  await fixture.commands.endUnstarted(first.record.id, CANCELLED, nowMs);
+  await fixture.commands.endUnstarted(first.record.id, CANCELLED);
   const second = await admitQueued(fixture, session);
-  await fixture.commands.endUnstarted(second.record.id, CANCELLED, nowMs + 60_000);
+  nowMs += 60_000;
+  await fixture.commands.endUnstarted(second.record.id, CANCELLED);
   const index = `{bailiff:${fixture.deployment}}:tenant:acme:index`;
   await until(async () => (await fixture.redis.zscore(index, first.record.id)) === null);
 });

@@ -58,7 +58,6 @@ interface Real {
 type Step = fc.AsyncCommand<Model, Real, true>;
 
 const FENCES = ["fen_a", "fen_b", "fen_c"];
-const nowMs = Date.now();
 
 /** The step of the table, if the table has it. */
 function move(command: ModelCommand, transition: Transition): boolean {
@@ -120,7 +119,6 @@ const claim = (nth: number, fence: string) =>
       workerId: real.workerId,
       fence,
       containerId: "c",
-      nowMs,
     });
     if (command.state === "dispatched" && command.fence === fence) {
       expect(answer.kind).toBe("claimed");
@@ -163,7 +161,7 @@ const giveBack = (nth: number, fence: string) =>
 
 const finish = (nth: number, fence: string) =>
   onCommand(`finish ${fence}`, nth, async (id, command) => {
-    const answer = await fixture.commands.finish(id, fence, aCompletedResult(), nowMs);
+    const answer = await fixture.commands.finish(id, fence, aCompletedResult());
     const isHolder = command.fence === fence && stateAfter(command.state, "finish") !== null;
     expect(answer).toBe(isHolder || (command.state === "finished" && command.endedBy === fence));
     if (isHolder) {
@@ -174,7 +172,7 @@ const finish = (nth: number, fence: string) =>
 
 const endUnstarted = (nth: number) =>
   onCommand("end unstarted", nth, async (id, command, model) => {
-    const answer = await fixture.commands.endUnstarted(id, CANCELLED, nowMs);
+    const answer = await fixture.commands.endUnstarted(id, CANCELLED);
     const moved = move(command, "end_unstarted");
     expect(answer).toBe(moved);
     if (moved) {
@@ -185,7 +183,7 @@ const endUnstarted = (nth: number) =>
 
 const cancel = (nth: number) =>
   onCommand("cancel", nth, async (id, command, model) => {
-    const answer = await fixture.commands.requestCancel(id, CANCELLED, nowMs);
+    const answer = await fixture.commands.requestCancel(id, CANCELLED);
     if (command.state === "finished") {
       expect(answer).toBe("already_finished");
     } else if (move(command, "end_unstarted")) {
@@ -200,7 +198,7 @@ const cancel = (nth: number) =>
 
 const declareLost = (nth: number, fence: string) =>
   onCommand(`declare lost ${fence}`, nth, async (id, command, model) => {
-    const answer = await fixture.leases.declareLost(id, fence, LOST, nowMs);
+    const answer = await fixture.leases.declareLost(id, fence, LOST);
     if (command.endedBy === "lost") {
       expect(answer).toBe(command.fence === fence);
       return;
@@ -216,7 +214,7 @@ const declareLost = (nth: number, fence: string) =>
 const lease = (isHeld: boolean) =>
   step(isHeld ? "heartbeat" : "lease over", async (model, real) => {
     const leaseMs = isHeld ? 60_000 : -1;
-    await fixture.leases.heartbeat({ workerId: real.workerId, engineId: "e", leaseMs, nowMs });
+    await fixture.leases.heartbeat({ workerId: real.workerId, engineId: "e", leaseMs });
     model.isLeaseHeld = isHeld;
   });
 
@@ -291,7 +289,7 @@ describe("the state machine of a command", () => {
         async (rounds) => {
           const session = await newSession();
           const workerId = freshId("wrk");
-          await fixture.leases.heartbeat({ workerId, engineId: "e", leaseMs: 60_000, nowMs });
+          await fixture.leases.heartbeat({ workerId, engineId: "e", leaseMs: 60_000 });
           const records = [
             aRecord(session),
             aRecord(session),
@@ -304,14 +302,20 @@ describe("the state machine of a command", () => {
             await Promise.all(
               round.map(async ({ kind, nth: n, fence: f }) => {
                 const id = records[n]?.id ?? "";
-                const holder = { commandId: id, workerId, fence: f, containerId: "c", nowMs };
-                if (kind === "claim") await fixture.commands.claim(holder);
+                const holder = { commandId: id, workerId, fence: f, containerId: "c" };
+                if (kind === "claim") {
+                  await fixture.leases.heartbeat({ workerId, engineId: "e", leaseMs: 60_000 });
+                  await fixture.commands.claim(holder);
+                }
                 if (kind === "finish")
-                  await fixture.commands.finish(id, f, aCompletedResult({ returncode: i }), nowMs);
+                  await fixture.commands.finish(id, f, aCompletedResult({ returncode: i }));
                 if (kind === "give_back") await fixture.commands.giveBack(id, f);
-                if (kind === "end") await fixture.commands.endUnstarted(id, CANCELLED, nowMs);
-                if (kind === "cancel") await fixture.commands.requestCancel(id, CANCELLED, nowMs);
-                if (kind === "lost") await fixture.leases.declareLost(id, f, LOST, nowMs + 120_000);
+                if (kind === "end") await fixture.commands.endUnstarted(id, CANCELLED);
+                if (kind === "cancel") await fixture.commands.requestCancel(id, CANCELLED);
+                if (kind === "lost") {
+                  await fixture.leases.leave(workerId);
+                  await fixture.leases.declareLost(id, f, LOST);
+                }
                 if (kind === "remove") await fixture.sessions.remove(session.tenant, session.id);
               }),
             );
@@ -353,7 +357,7 @@ describe("the state machine of a command", () => {
       const claiming = claimFor(fixture, commandId, fence);
       const [claimed, cancelled] = await Promise.all([
         claiming,
-        api.commands.requestCancel(commandId, CANCELLED, Date.now()),
+        api.commands.requestCancel(commandId, CANCELLED),
       ]);
       if (cancelled === "never_started") {
         expect(claimed).toEqual({ kind: "not_queued", state: "finished" });
@@ -362,7 +366,7 @@ describe("the state machine of a command", () => {
         expect(cancelled).toBe("requested");
         expect(claimed.kind).toBe("claimed");
         outcomes.requested += 1;
-        expect(await fixture.commands.finish(commandId, fence, aCompletedResult(), Date.now())).toBe(true);
+        expect(await fixture.commands.finish(commandId, fence, aCompletedResult())).toBe(true);
       }
     }
     await api.close();

@@ -41,16 +41,14 @@ describe("waiting for the end of a command", () => {
       "bailiff-commands",
       "bailiff-subscriber",
     ]);
-    await Promise.all(
-      records.map(({ record }) => fixture.commands.endUnstarted(record.id, CANCELLED, Date.now())),
-    );
+    await Promise.all(records.map(({ record }) => fixture.commands.endUnstarted(record.id, CANCELLED)));
     const ended = await Promise.all(waits);
     expect(ended.every((record) => record?.state === "finished")).toBe(true);
   });
 
   it("answers at once for a command that has ended, and null for one that never was", async () => {
     const { record } = await admitQueued(fixture, session);
-    await fixture.commands.endUnstarted(record.id, CANCELLED, Date.now());
+    await fixture.commands.endUnstarted(record.id, CANCELLED);
     expect((await fixture.commands.waitForEnd(record.id, 60_000, never()))?.state).toBe("finished");
     expect(await fixture.commands.waitForEnd("cmd_none", 60_000, never())).toBeNull();
   });
@@ -90,8 +88,8 @@ describe("waiting for the end of a command", () => {
     expect(await waiting).toBeNull();
     expect(await fixture.commands.get(record.id)).toBeNull();
     expect(await claimFor(fixture, record.id)).toEqual({ kind: "not_queued", state: "missing" });
-    expect(await fixture.commands.finish(record.id, "fen_a", aCompletedResult(), 1)).toBe(false);
-    expect(await fixture.commands.requestCancel(record.id, CANCELLED, 1)).toBe("missing");
+    expect(await fixture.commands.finish(record.id, "fen_a", aCompletedResult())).toBe(false);
+    expect(await fixture.commands.requestCancel(record.id, CANCELLED)).toBe("missing");
   });
 
   it("goes on over a restart of Redis", async () => {
@@ -99,7 +97,7 @@ describe("waiting for the end of a command", () => {
     const waiting = fixture.commands.waitForEnd(record.id, 60_000, never());
     await server.restart();
     await until(() => fixture.isAnswering());
-    expect(await fixture.commands.endUnstarted(record.id, CANCELLED, Date.now())).toBe(true);
+    expect(await fixture.commands.endUnstarted(record.id, CANCELLED)).toBe(true);
     expect((await waiting)?.state).toBe("finished");
   });
 
@@ -119,7 +117,7 @@ describe("the feed of cancels", () => {
     const worker = await openStoreFixture(server, { deployment: fixture.deployment });
     const heard: string[] = [];
     const stop = await worker.cancels.subscribe((commandId) => heard.push(commandId));
-    await fixture.commands.requestCancel(record.id, CANCELLED, Date.now());
+    await fixture.commands.requestCancel(record.id, CANCELLED);
     await until(async () => heard.includes(record.id));
     await stop();
     // A worker that subscribes afterwards missed the message.
@@ -127,7 +125,7 @@ describe("the feed of cancels", () => {
     const stopLate = await worker.cancels.subscribe((commandId) => late.push(commandId));
     expect(late).toEqual([record.id]);
     await stopLate();
-    await fixture.commands.finish(record.id, "fen_a", aCompletedResult(), Date.now());
+    await fixture.commands.finish(record.id, "fen_a", aCompletedResult());
     const none: string[] = [];
     await (await worker.cancels.subscribe((commandId) => none.push(commandId)))();
     expect(none).toEqual([]);

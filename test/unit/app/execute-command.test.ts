@@ -4,12 +4,14 @@ import type { ContainerLease, Recheck } from "../../../src/app/execute/execute-c
 import { createExecuteCommand } from "../../../src/app/execute/execute-command.js";
 import { createHeldCommands } from "../../../src/app/execute/held-commands.js";
 import type { CommandRecord, CommandResult } from "../../../src/domain/command.js";
+import type { InitReport } from "../../../src/domain/outcome.js";
 import { DEFAULT_CONTAINER_LIMITS, DEFAULT_SERVICE_LIMITS } from "../../../src/domain/limits.js";
 import type { ClaimAnswer, CommandStore } from "../../../src/ports/command-store.js";
 import { StoreUnavailable } from "../../../src/ports/command-store.js";
 import type { ContainerPurpose, ProcessEnd, ReadyContainer } from "../../../src/ports/container-runtime.js";
 import { RuntimeFault } from "../../../src/ports/container-runtime.js";
 import type { Log, Metrics } from "../../../src/ports/telemetry.js";
+import { anInitReport } from "../../support/init-report.js";
 
 const log: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, child: () => log };
 const metrics: Metrics = { count: () => {}, observe: () => {}, gauge: () => {} };
@@ -54,23 +56,7 @@ const exited: ProcessEnd = {
   kind: "report",
   stdout: empty,
   stderr: empty,
-  report: {
-    kind: "exited",
-    stage: "none",
-    limitStream: null,
-    errno: 0,
-    exitCode: 0,
-    signal: null,
-    oomKills: 0,
-    stdoutBytes: 0,
-    stderrBytes: 0,
-    stdoutSha256: "",
-    stderrSha256: "",
-    wallMs: 1,
-    cpuMs: 1,
-    peakMemoryBytes: 1,
-    message: "",
-  },
+  report: anInitReport(),
 };
 
 /** A worker whose parts do what the test says, and the trace of what it did. */
@@ -83,6 +69,8 @@ function worker(
     acquire?: () => Promise<void>;
     run?: () => Promise<ProcessEnd>;
     now?: () => number;
+    destroy?: () => Promise<void>;
+    draining?: AbortSignal;
   } = {},
 ) {
   const trace: string[] = [];
@@ -97,7 +85,10 @@ function worker(
       trace.push("argv sent");
       return (await parts.run?.()) ?? exited;
     },
-    destroy: async () => {},
+    destroy: async () => {
+      trace.push("destroy");
+      await parts.destroy?.();
+    },
   };
   const commands = {
     get: async () => record,
@@ -137,14 +128,17 @@ function worker(
       parts.recheck ?? { kind: "proceed", plan: { purpose, argv: ["true"], environment: {} } },
     containers,
     active: createActiveCommands(),
-    held: createHeldCommands({ commands, clock, log, metrics, pause: async () => {}, givesUp: () => false }),
+    held: createHeldCommands({ commands, log, metrics, pause: async () => {}, givesUp: () => false }),
     limits: DEFAULT_SERVICE_LIMITS,
     workerId: "wrk_1",
     clock,
     ids: { next: (kind) => `${kind}_x` },
     log,
     metrics,
-    isDraining: () => false,
+    claimToSendMs: 3_000,
+    pause: async () => {},
+    draining: parts.draining ?? new AbortController().signal,
+    givesUp: () => false,
   });
   return { execute: () => execute("cmd_1"), trace, results };
 }
@@ -254,5 +248,80 @@ describe("when parts fail", () => {
     });
     await execute();
     expect(results.map((result) => result.outcome)).toEqual(["completed", "completed", "completed", "lost"]);
+  });
+
+  test("a claim that fails for any reason is voided, so that no command is left to a worker that does not run it", async () => {
+    const { execute, trace } = worker({
+      claim: async () => {
+        throw new TypeError("a record that can't be read");
+      },
+    });
+    await expect(execute()).rejects.toThrow("can't be read");
+    expect(trace).toEqual(["container", "claim", "give back", "dispose"]);
+  });
+});
+
+describe("an end that nothing proves", () => {
+  const unproven: ProcessEnd = { kind: "lost", detail: "no report", stdout: empty, stderr: empty };
+
+  test("is no verdict before the container is gone (FB-47)", async () => {
+    let tries = 0;
+    const { execute, trace } = worker({
+      run: async () => unproven,
+      destroy: async () => {
+        tries += 1;
+        if (tries < 3) throw new RuntimeFault("unreachable", "remove", "remove: no engine");
+      },
+    });
+    expect(await execute()).toBe("done");
+    expect(trace.slice(2)).toEqual([
+      "argv sent",
+      "destroy",
+      "destroy",
+      "destroy",
+      "dispose",
+      "finish lost",
+      "dispose",
+    ]);
+  });
+
+  test("becomes one once the command's own time is over, though the engine confirms nothing (FB-22)", async () => {
+    let nowMs = 0;
+    const { execute, results } = worker({
+      now: () => nowMs,
+      run: async () => unproven,
+      destroy: async () => {
+        nowMs += 4_000;
+        throw new RuntimeFault("deadline", "remove", "remove: no answer");
+      },
+    });
+    expect(await execute()).toBe("done");
+    expect(nowMs).toBe(8_000);
+    expect(results).toMatchObject([{ outcome: "lost", effect: "unknown" }]);
+  });
+
+  test("is what a container told to end by somebody else reports: nobody cancelled", async () => {
+    const terminated: ProcessEnd = {
+      ...exited,
+      report: { ...(exited as { report: InitReport }).report, kind: "terminated" },
+    } as ProcessEnd;
+    const { execute, results } = worker({ run: async () => terminated });
+    await execute();
+    expect(results).toMatchObject([{ outcome: "lost", effect: "unknown" }]);
+  });
+});
+
+describe("a worker that drains", () => {
+  test("gives back what waits for a container, and blames no engine", async () => {
+    const draining = new AbortController();
+    const { execute, trace } = worker({
+      draining: draining.signal,
+      acquire: async () => {
+        draining.abort();
+        throw new RuntimeFault("not_ready", "create", "create: given up by the caller");
+      },
+    });
+    for (let time = 0; time < 4; time += 1) expect(await execute()).toBe("give_back");
+    expect(trace).toEqual(["container"]);
   });
 });

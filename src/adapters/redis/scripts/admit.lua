@@ -7,7 +7,8 @@
 -- The fair queue is start-time fair queueing per pool: a command's tag is max(the tenant's virtual time, V) and the
 -- tenant's virtual time moves on by 1/weight; V is the tag of the command claimed last. The envelope's priority is the tag
 -- in sixteenths of a round above `base`. An empty queue begins at zero again.
-local tenant_index, session_index, idempotency, rate = KEYS[16], KEYS[17], KEYS[18], KEYS[19]
+local tenant_index, session_index = KEYS[SHARED_KEYS + 1], KEYS[SHARED_KEYS + 2]
+local idempotency, rate = KEYS[SHARED_KEYS + 3], KEYS[SHARED_KEYS + 4]
 local arg = function(n) return ARGV[SHARED_ARGS + n] end
 local tenant, state = arg(1), arg(2)
 local body_hash, idempotency_ttl = arg(3), arg(4)

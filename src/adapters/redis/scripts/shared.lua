@@ -8,11 +8,17 @@ local awaiting, queued, dispatched = KEYS[7], KEYS[8], KEYS[9]
 local pool_queued, pool_fair = KEYS[10], KEYS[11]
 local closed, cancelling = KEYS[12], KEYS[13]
 local leases, engines = KEYS[14], KEYS[15]
+local webhooks_due = KEYS[16]
+local SHARED_KEYS = 16
 
 local changed_channel, cancel_channel = ARGV[1], ARGV[2]
 local id, closed_member = ARGV[3], ARGV[4]
-local now, result_ttl = ARGV[5], ARGV[6]
-local SHARED_ARGS = 6
+local result_ttl = ARGV[5]
+local SHARED_ARGS = 5
+
+-- Redis's own clock: what is written and compared here must not depend on the clocks of the hosts that ask.
+local clock = redis.call('TIME')
+local now = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000))
 
 -- Membership in these sets is the count: it can't drift from the records as a counter could.
 local function leave(state)
@@ -51,8 +57,16 @@ local function enter(state)
   redis.call('SADD', session_open, id)
 end
 
+-- The debt is taken up with the change it is about, so that no crash can lose it. What is owed already stays as it is.
+local function owe_webhook(state)
+  local events = redis.call('HGET', record, 'webhookEvents')
+  if not events or not string.find(events, '|' .. state .. '|', 1, true) then return '' end
+  redis.call('ZADD', webhooks_due, 'NX', now, closed_member .. '|' .. state)
+  return ' owed'
+end
+
 local function announce(state)
-  redis.call('PUBLISH', changed_channel, id .. ' ' .. state)
+  redis.call('PUBLISH', changed_channel, id .. ' ' .. state .. owe_webhook(state))
 end
 
 -- The record of a finished command, and everything that lists it, goes when its retention is over.
