@@ -4,8 +4,8 @@ import type { ContainerLease, Recheck } from "../../../src/app/execute/execute-c
 import { createExecuteCommand } from "../../../src/app/execute/execute-command.js";
 import { createHeldCommands } from "../../../src/app/execute/held-commands.js";
 import type { CommandRecord, CommandResult } from "../../../src/domain/command.js";
-import type { InitReport } from "../../../src/domain/outcome.js";
 import { DEFAULT_CONTAINER_LIMITS, DEFAULT_SERVICE_LIMITS } from "../../../src/domain/limits.js";
+import type { InitReport } from "../../../src/domain/outcome.js";
 import type { ClaimAnswer, CommandStore } from "../../../src/ports/command-store.js";
 import { StoreUnavailable } from "../../../src/ports/command-store.js";
 import type { ContainerPurpose, ProcessEnd, ReadyContainer } from "../../../src/ports/container-runtime.js";

@@ -1,34 +1,15 @@
 import { describe, expect, test } from "vitest";
-import type { InitReport } from "../../../src/domain/outcome.js";
 import { classifyReport, signalName } from "../../../src/domain/outcome.js";
-
-const report = (more: Partial<InitReport>): InitReport => ({
-  kind: "exited",
-  stage: "none",
-  limitStream: null,
-  errno: 0,
-  exitCode: null,
-  signal: null,
-  oomKills: 0,
-  stdoutBytes: 0,
-  stderrBytes: 0,
-  stdoutSha256: "",
-  stderrSha256: "",
-  wallMs: 1,
-  cpuMs: 1,
-  peakMemoryBytes: 1,
-  message: "",
-  ...more,
-});
+import { anInitReport } from "../../support/init-report.js";
 
 describe("classifyReport", () => {
   test("tells the five kinds of 137 apart (FB-19)", () => {
     const seen = [
-      classifyReport(report({ exitCode: 137 })),
-      classifyReport(report({ kind: "signaled", signal: 9 })),
-      classifyReport(report({ kind: "signaled", signal: 9, oomKills: 1 })),
-      classifyReport(report({ exitCode: 0, oomKills: 1 })),
-      classifyReport(report({ kind: "timed_out" })),
+      classifyReport(anInitReport({ exitCode: 137 })),
+      classifyReport(anInitReport({ kind: "signaled", signal: 9 })),
+      classifyReport(anInitReport({ kind: "signaled", signal: 9, oomKills: 1 })),
+      classifyReport(anInitReport({ exitCode: 0, oomKills: 1 })),
+      classifyReport(anInitReport({ kind: "timed_out" })),
     ].map(({ outcome, effect, returncode, signal }) => ({ outcome, effect, returncode, signal }));
     expect(seen).toEqual([
       { outcome: "completed", effect: "completed", returncode: 137, signal: null },
@@ -40,24 +21,24 @@ describe("classifyReport", () => {
   });
 
   test("a program's own 126 and 127 are completed, an exec failure is start_failed with effect none (FB-23)", () => {
-    expect(classifyReport(report({ exitCode: 127 }))).toMatchObject({
+    expect(classifyReport(anInitReport({ exitCode: 127 }))).toMatchObject({
       outcome: "completed",
       returncode: 127,
     });
-    expect(classifyReport(report({ kind: "start_failed", stage: "exec", errno: 2 }))).toMatchObject({
+    expect(classifyReport(anInitReport({ kind: "start_failed", stage: "exec", errno: 2 }))).toMatchObject({
       outcome: "start_failed",
       effect: "none",
       returncode: null,
       startFailure: { stage: "exec", errno: "ENOENT" },
     });
-    expect(classifyReport(report({ kind: "start_failed", stage: "chdir", errno: 20 }))).toMatchObject({
+    expect(classifyReport(anInitReport({ kind: "start_failed", stage: "chdir", errno: 20 }))).toMatchObject({
       startFailure: { stage: "chdir", errno: "ENOTDIR" },
     });
   });
 
   test("every killed or unproven end has effect unknown and no returncode", () => {
     for (const kind of ["timed_out", "output_limit", "terminated", "owner_gone", "internal_error"] as const) {
-      expect(classifyReport(report({ kind, exitCode: 0 }))).toMatchObject({
+      expect(classifyReport(anInitReport({ kind, exitCode: 0 }))).toMatchObject({
         effect: "unknown",
         returncode: null,
       });
@@ -65,7 +46,7 @@ describe("classifyReport", () => {
   });
 
   test("a request that bailiff-init refused ran nothing", () => {
-    expect(classifyReport(report({ kind: "bad_request" }))).toMatchObject({
+    expect(classifyReport(anInitReport({ kind: "bad_request" }))).toMatchObject({
       outcome: "start_failed",
       effect: "none",
     });

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { abilityProblems, sentinelProblem } from "../../../../src/adapters/docker/probe.js";
 import type { InitReport } from "../../../../src/domain/outcome.js";
 import type { ProcessEnd } from "../../../../src/ports/container-runtime.js";
+import { anInitReport } from "../../../support/init-report.js";
 
 const fit = {
   engineId: "A",
@@ -34,26 +35,9 @@ describe("what an engine can enforce", () => {
 
 describe("the sentinel", () => {
   const stream = (text: string) => ({ bytes: Buffer.from(text), seenBytes: text.length, sha256: null });
-  const report: InitReport = {
-    kind: "exited",
-    stage: "none",
-    limitStream: null,
-    errno: 0,
-    exitCode: 0,
-    signal: null,
-    oomKills: 0,
-    stdoutBytes: 0,
-    stderrBytes: 0,
-    stdoutSha256: "",
-    stderrSha256: "",
-    wallMs: 1,
-    cpuMs: 1,
-    peakMemoryBytes: 1,
-    message: "",
-  };
   const end = (overrides: Partial<InitReport>, text = ""): ProcessEnd => ({
     kind: "report",
-    report: { ...report, ...overrides },
+    report: anInitReport(overrides),
     stdout: stream(text),
     stderr: stream(""),
   });
