@@ -1,4 +1,4 @@
-import type { Log } from "../ports/telemetry.js";
+import type { Log, Metrics } from "../ports/telemetry.js";
 
 /** A duty that is done again and again, never twice at once, until stopped. */
 export interface Periodic {
@@ -13,6 +13,7 @@ export function createPeriodic(duty: {
   readonly intervalMs: number;
   readonly work: () => Promise<unknown>;
   readonly log: Log;
+  readonly metrics: Metrics;
 }): Periodic {
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
@@ -22,6 +23,7 @@ export function createPeriodic(duty: {
     try {
       await duty.work();
     } catch (error) {
+      duty.metrics.count("bailiff_duty_failures_total", { duty: duty.name });
       duty.log.warn({ duty: duty.name, err: error }, "a periodic duty failed; it is tried again");
     }
     if (stopped) return;

@@ -109,6 +109,13 @@ const docker = z.strictObject({
       unit: "URL",
       description: "The engine's Unix socket. Who can reach it is root on its host, so there is no TCP.",
     }),
+  call_limit_ms: whole(
+    "ms",
+    200,
+    120_000,
+    20_000,
+    "No engine call is waited for longer; most have a shorter bound of their own.",
+  ),
 });
 
 const worker = z.strictObject({
@@ -125,6 +132,29 @@ const worker = z.strictObject({
     DAY_MS,
     25_000,
     "How long SIGTERM lets running commands finish before they are killed; below the 30 s most supervisors allow.",
+  ),
+  lease_ms: whole(
+    "ms",
+    1_000,
+    600_000,
+    15_000,
+    "A worker that has not renewed its lease for this long takes no command, and may be declared dead.",
+  ),
+  heartbeat_ms: whole(
+    "ms",
+    100,
+    60_000,
+    4_000,
+    "How often the lease is renewed. A peer is dead when it held no lease over three renewals of one's own.",
+  ),
+  reconcile_ms: whole("ms", 100, 600_000, 5_000, "How often the commands of dead workers are looked for."),
+  sweep_ms: whole("ms", 100, 3_600_000, 20_000, "How often containers that nobody holds are removed."),
+  queue_lock_ms: whole(
+    "ms",
+    1_000,
+    600_000,
+    30_000,
+    "A queue entry whose worker is silent for this long is handed out again; harmless, as the claim decides.",
   ),
 });
 

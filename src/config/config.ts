@@ -33,11 +33,16 @@ export interface Config {
   readonly redis: { readonly url: string | null };
   readonly workspaces: { readonly root: string; readonly runnerUid: number; readonly runnerGid: number };
   /** `unix://` and the absolute path of the engine's socket. */
-  readonly docker: { readonly host: string };
+  readonly docker: { readonly host: string; readonly callLimitMs: number };
   readonly worker: {
     readonly concurrency: number;
     readonly pools: readonly string[];
     readonly shutdownGraceMs: number;
+    readonly leaseMs: number;
+    readonly heartbeatMs: number;
+    readonly reconcileMs: number;
+    readonly sweepMs: number;
+    readonly queueLockMs: number;
   };
   /** Empty means the default policy that ships. */
   readonly policy: { readonly files: readonly string[] };

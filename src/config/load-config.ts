@@ -139,6 +139,9 @@ function crossProblems(config: Config): ConfigProblem[] {
   if (config.worker.shutdownGraceMs < config.limits.graceMs) {
     problems.push({ field: "worker.shutdown_grace_ms", message: "must be at least limits.grace_ms" });
   }
+  if (config.worker.leaseMs < 3 * config.worker.heartbeatMs) {
+    problems.push({ field: "worker.lease_ms", message: "must be at least three times worker.heartbeat_ms" });
+  }
   if (new Set(config.worker.pools).size !== config.worker.pools.length) {
     problems.push({ field: "worker.pools", message: "must not name a pool twice" });
   }
@@ -196,11 +199,16 @@ function toConfig(document: ConfigDocument): Config {
       runnerUid: document.workspaces.runner_uid,
       runnerGid: document.workspaces.runner_gid,
     },
-    docker: { host: document.docker.host },
+    docker: { host: document.docker.host, callLimitMs: document.docker.call_limit_ms },
     worker: {
       concurrency: document.worker.concurrency,
       pools: document.worker.pools,
       shutdownGraceMs: document.worker.shutdown_grace_ms,
+      leaseMs: document.worker.lease_ms,
+      heartbeatMs: document.worker.heartbeat_ms,
+      reconcileMs: document.worker.reconcile_ms,
+      sweepMs: document.worker.sweep_ms,
+      queueLockMs: document.worker.queue_lock_ms,
     },
     policy: { files: document.policy.files },
     images: document.images,

@@ -11,7 +11,7 @@ import type { Log, Metrics } from "../../ports/telemetry.js";
 import { callWithDeadline } from "./call-with-deadline.js";
 import { LABEL } from "./container-labels.js";
 import { createEngineClient } from "./engine-client.js";
-import { DEFAULT_ENGINE_DEADLINES, type EngineDeadlines } from "./engine-deadlines.js";
+import { boundedDeadlines, DEFAULT_ENGINE_DEADLINES, type EngineDeadlines } from "./engine-deadlines.js";
 import { engineFault } from "./engine-faults.js";
 import { buildContainerSpec, type ImageDeclarations, unusableVolumes } from "./host-config.js";
 import { createInitChannel, type InitChannel } from "./init-channel.js";
@@ -35,6 +35,8 @@ export interface DockerRuntimeDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly deadlines?: Partial<EngineDeadlines>;
+  /** Upper bound on every deadline. */
+  readonly callLimitMs?: number;
 }
 
 function listedState(state: string): ContainerListing["state"] {
@@ -59,7 +61,10 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
   if (!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/.test(deploymentId)) {
     throw new RangeError("deploymentId must be 1 to 63 letters, digits, '_', '.' or '-'");
   }
-  const deadlines: EngineDeadlines = { ...DEFAULT_ENGINE_DEADLINES, ...deps.deadlines };
+  const deadlines = boundedDeadlines(
+    { ...DEFAULT_ENGINE_DEADLINES, ...deps.deadlines },
+    deps.callLimitMs ?? Number.POSITIVE_INFINITY,
+  );
   const engine = createEngineClient({ socketPath, deadlines, metrics });
   const owner = { deploymentId, workerId, initPath };
   /** What images declare never changes under a digest, so it is asked once. */

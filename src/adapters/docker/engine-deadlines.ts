@@ -26,3 +26,19 @@ export const DEFAULT_ENGINE_DEADLINES: EngineDeadlines = {
   removeMs: 20_000,
   listMs: 10_000,
 };
+
+/** The same deadlines, none above `limitMs`. */
+export function boundedDeadlines(deadlines: EngineDeadlines, limitMs: number): EngineDeadlines {
+  return {
+    pingMs: Math.min(deadlines.pingMs, limitMs),
+    infoMs: Math.min(deadlines.infoMs, limitMs),
+    createMs: Math.min(deadlines.createMs, limitMs),
+    attachMs: Math.min(deadlines.attachMs, limitMs),
+    startMs: Math.min(deadlines.startMs, limitMs),
+    readyMs: Math.min(deadlines.readyMs, limitMs),
+    inspectMs: Math.min(deadlines.inspectMs, limitMs),
+    killMs: Math.min(deadlines.killMs, limitMs),
+    removeMs: Math.min(deadlines.removeMs, limitMs),
+    listMs: Math.min(deadlines.listMs, limitMs),
+  };
+}

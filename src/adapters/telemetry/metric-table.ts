@@ -38,6 +38,26 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
     help: "Claims given back before argv was sent.",
     labels: [],
   },
+  bailiff_claims_refused_total: {
+    kind: "counter",
+    help: "Claims refused: the command was no longer queued, or this worker had lost its lease.",
+    labels: ["reason"],
+  },
+  bailiff_store_retries_total: {
+    kind: "counter",
+    help: "Ends or give-backs that Redis did not take at once; they are told again until it does.",
+    labels: [],
+  },
+  bailiff_records_vanished_total: {
+    kind: "counter",
+    help: "Commands that ran while Redis lost their records: flushed, evicted or restored from older data.",
+    labels: [],
+  },
+  bailiff_duty_failures_total: {
+    kind: "counter",
+    help: "Rounds of a periodic duty that failed: heartbeat (no lease renewed), reconcile, sweep.",
+    labels: ["duty"],
+  },
   bailiff_fenced_off_total: {
     kind: "counter",
     help: "Ends that were not written because another process had ended the command.",

@@ -1,4 +1,4 @@
-/** One command between its claim and its recorded end. */
+/** One command from just before its claim to its recorded end. */
 export interface ActiveCommand {
   readonly signal: AbortSignal;
   /** Ends the command; its end is still reported by bailiff-init. Idempotent. */
@@ -6,7 +6,7 @@ export interface ActiveCommand {
   leave(): void;
 }
 
-/** The commands this worker has dispatched and not yet recorded, so that cancels and shutdown find them. */
+/** The commands this worker is about to dispatch or has not yet recorded, so that cancels and shutdown find them. */
 export interface ActiveCommands {
   enter(commandId: string, containerId: string): ActiveCommand;
   /** Cancels one if it is here. */
@@ -17,25 +17,25 @@ export interface ActiveCommands {
   readonly size: number;
 }
 
-/** Builds an empty register. */
+/** Builds an empty register. A stalled entry can bring a command a second time while the first still holds it: both are kept. */
 export function createActiveCommands(): ActiveCommands {
-  const entries = new Map<string, { containerId: string; command: ActiveCommand }>();
+  const entries = new Map<ActiveCommand, { commandId: string; containerId: string }>();
   return {
     enter(commandId, containerId) {
       const controller = new AbortController();
       const command: ActiveCommand = {
         signal: controller.signal,
         cancel: (reason) => controller.abort(reason),
-        leave: () => {
-          if (entries.get(commandId)?.command === command) entries.delete(commandId);
-        },
+        leave: () => void entries.delete(command),
       };
-      entries.set(commandId, { containerId, command });
+      entries.set(command, { commandId, containerId });
       return command;
     },
-    cancel: (commandId) => entries.get(commandId)?.command.cancel("cancelled"),
+    cancel(commandId) {
+      for (const [command, entry] of entries) if (entry.commandId === commandId) command.cancel("cancelled");
+    },
     cancelAll(reason) {
-      for (const { command } of entries.values()) command.cancel(reason);
+      for (const command of entries.keys()) command.cancel(reason);
     },
     containerIds: () => new Set([...entries.values()].map((entry) => entry.containerId)),
     get size() {

@@ -184,8 +184,7 @@ export function createExecuteCommand(deps: {
     container: ReadyContainer,
     claimedAtMs: number,
   ): Promise<boolean> => {
-    const overAtMs =
-      claimedAtMs + deps.claimToSendMs + record.request.timeoutMs + 2 * deps.limits.graceMs;
+    const overAtMs = claimedAtMs + deps.claimToSendMs + record.request.timeoutMs + 2 * deps.limits.graceMs;
     let removed = false;
     const remove = async (): Promise<void> => {
       while (!removed && deps.clock.nowMs() < overAtMs && !deps.givesUp()) {

@@ -21,7 +21,9 @@ export function createSweepContainers(deps: {
 }): () => Promise<number> {
   const isAbandoned = async (container: ContainerListing, nowMs: number): Promise<boolean> => {
     if (container.workerId === deps.workerId) {
-      return !deps.heldHere().has(container.containerId) && nowMs - container.createdAtMs > deps.creationGraceMs;
+      return (
+        !deps.heldHere().has(container.containerId) && nowMs - container.createdAtMs > deps.creationGraceMs
+      );
     }
     if (container.workerId === null) return nowMs - container.createdAtMs > deps.creationGraceMs;
     return deps.deadWorkers.isDead(container.workerId);
