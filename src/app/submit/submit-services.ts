@@ -14,6 +14,7 @@ import type { Log, Metrics } from "../../ports/telemetry.js";
 import { notFound, requireId, requireScope } from "../access.js";
 import type { Decider } from "../decide/decider.js";
 import type { BailiffServices, Submission, SubmitOptions } from "../services.js";
+import { deniedError } from "./denied-error.js";
 
 /** Use cases that turn a submission into a decision and, where it may, into a queued command. */
 export function createSubmitServices(deps: {
@@ -67,6 +68,7 @@ export function createSubmitServices(deps: {
       cancelRequested: false,
       approvalId: null,
       result: state === "finished" ? unstartedResult(neverStarted("denied", null)) : null,
+      ...(session.webhook === undefined ? {} : { webhook: session.webhook }),
     };
   };
 
@@ -99,7 +101,7 @@ export function createSubmitServices(deps: {
       if (answer.kind === "duplicate") {
         const original = await deps.commands.waitForEnd(answer.commandId, options.waitMs, options.signal);
         if (original === null) throw notFound("command");
-        throwIfDenied(original);
+        if (original.result?.outcome === "denied") throw deniedError(original);
         return { record: original, duplicate: true };
       }
       if (answer.kind !== "admitted") throw refusal(answer);
@@ -113,7 +115,7 @@ export function createSubmitServices(deps: {
         },
         "command admitted",
       );
-      throwIfDenied(record);
+      if (record.result?.outcome === "denied") throw deniedError(record);
       if (record.state === "queued") await enqueue(record, answer.priority, options);
       if (record.state === "awaiting_approval" || options.waitMs === 0) return { record, duplicate: false };
       const latest = await deps.commands.waitForEnd(record.id, options.waitMs, options.signal);
@@ -135,15 +137,6 @@ export function createSubmitServices(deps: {
 function stateFor(decision: Decision): CommandRecord["state"] {
   if (decision.verdict === "deny") return "finished";
   return decision.verdict === "ask" ? "awaiting_approval" : "queued";
-}
-
-/** The 403 of a denial, with the decision and the evidence's command id. */
-function throwIfDenied(record: CommandRecord): void {
-  if (record.result?.outcome !== "denied") return;
-  const denying = record.decision.layers.find((layer) => layer.verdict === "deny");
-  throw new BailiffError("denied", `${denying?.reason ?? "denied"}. This is final for this request.`, {
-    extensions: { command_id: record.id, decision: record.decision },
-  });
 }
 
 function refusal(answer: Exclude<AdmissionAnswer, { kind: "admitted" | "duplicate" }>): BailiffError {

@@ -52,7 +52,7 @@ export function containmentVerdict(
       layer: "containment",
       verdict: "deny",
       code,
-      reason: `${REASONS[code]}; this is final for the request`,
+      reason: REASONS[code],
       ...(tokenIndex < 0 ? {} : { tokenIndex }),
       ...(vectorIndex === 0 ? {} : { vector: vector.argv }),
     });

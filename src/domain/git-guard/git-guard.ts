@@ -52,5 +52,5 @@ export function gitGuardVerdict(vectors: readonly SeenVector[], cwd: string): La
 }
 
 function refusal(code: string, reason: string): LayerVerdict {
-  return { layer: "git_guard", verdict: "deny", code, reason: `${reason}; this is final for the request` };
+  return { layer: "git_guard", verdict: "deny", code, reason };
 }

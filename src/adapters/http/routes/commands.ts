@@ -1,5 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
+import { deniedError } from "../../../app/submit/denied-error.js";
 import {
   commandListQuerySchema,
   commandPageSchema,
@@ -13,7 +14,6 @@ import {
 import { isIdempotencyKey } from "../../../contract/idempotency-key.js";
 import { DEFAULT_PAGE } from "../../../contract/paging.js";
 import { MAX_WAIT_S, preferredWait } from "../../../contract/wait.js";
-import type { CommandRecord } from "../../../domain/command.js";
 import { BailiffError } from "../../../domain/errors.js";
 import { bodyHash } from "../body-hash.js";
 import type { HttpScope, RouteDeps } from "../http-deps.js";
@@ -54,17 +54,6 @@ function traceparentOf(request: FastifyRequest): string | null {
   return typeof header === "string" && /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(header)
     ? header
     : null;
-}
-
-/** A denial is a 403 whenever it came: at the submit, or from the stricter check before dispatch. */
-function deniedAtDispatch(record: CommandRecord): BailiffError {
-  const reason =
-    record.decision.layers.find((layer) => layer.verdict === "deny")?.reason ??
-    record.result?.detail ??
-    "denied";
-  return new BailiffError("denied", `${reason}. This is final for this request.`, {
-    extensions: { command_id: record.id, decision: record.decision },
-  });
 }
 
 /** Submit, look, list and cancel. */
@@ -118,7 +107,7 @@ export function commandRoutes(scope: HttpScope, deps: RouteDeps): void {
           },
         ),
       );
-      if (record.result?.outcome === "denied") throw deniedAtDispatch(record);
+      if (record.result?.outcome === "denied") throw deniedError(record);
       reply.header("location", `/v1/commands/${record.id}`);
       if (duplicate) reply.header("idempotency-replayed", "true");
       if (record.state !== "finished")
