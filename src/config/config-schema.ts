@@ -149,6 +149,11 @@ const worker = z.strictObject({
   ),
   reconcile_ms: whole("ms", 100, 600_000, 5_000, "How often the commands of dead workers are looked for."),
   sweep_ms: whole("ms", 100, 3_600_000, 20_000, "How often containers that nobody holds are removed."),
+  probe_port: z.int().min(0).max(65_535).nullable().default(null).meta({
+    unit: "TCP port",
+    description:
+      "Where `bailiff worker` serves `/healthz`, `/readyz` and `/metrics`, without a credential, on `server.host`. Null serves none; 0 takes a free port.",
+  }),
   queue_lock_ms: whole(
     "ms",
     1_000,

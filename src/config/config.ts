@@ -43,6 +43,7 @@ export interface Config {
     readonly reconcileMs: number;
     readonly sweepMs: number;
     readonly queueLockMs: number;
+    readonly probePort: number | null;
   };
   /** Empty means the default policy that ships. */
   readonly policy: { readonly files: readonly string[] };

@@ -209,6 +209,7 @@ function toConfig(document: ConfigDocument): Config {
       reconcileMs: document.worker.reconcile_ms,
       sweepMs: document.worker.sweep_ms,
       queueLockMs: document.worker.queue_lock_ms,
+      probePort: document.worker.probe_port,
     },
     policy: { files: document.policy.files },
     images: document.images,

@@ -3,9 +3,11 @@ import { createPinoLog } from "../adapters/telemetry/pino-log.js";
 import type { Config } from "../config/config.js";
 import { redactConfig } from "../config/redact-config.js";
 import { startApi } from "./api.js";
+import { startCaretaker } from "./caretaker.js";
 import { layFoundation } from "./foundation.js";
 import { runUntilSignal } from "./lifecycle.js";
-import { startWorker } from "./worker.js";
+import { startProbe } from "./probe.js";
+import { startWorker, type WorkerSeams } from "./worker.js";
 
 /** Beyond the worker's own grace, for closing connections. */
 const CLOSE_MARGIN_MS = 15_000;
@@ -13,8 +15,11 @@ const CLOSE_MARGIN_MS = 15_000;
 /** Which parts one process runs. */
 export type Role = "api" | "worker" | "all";
 
-/** Runs a process until it is told to stop; resolves with its exit status. Rejects when it can't start. */
-export async function runProcess(role: Role, config: Config): Promise<number> {
+/**
+ * Runs a process until it is told to stop; resolves with its exit status. Rejects when it can't start.
+ * `seams` are for tests that break a worker at a chosen step.
+ */
+export async function runProcess(role: Role, config: Config, seams: WorkerSeams = {}): Promise<number> {
   const log = createPinoLog({
     level: config.log.level,
     base: { service: "bailiff", role },
@@ -48,8 +53,18 @@ export async function runProcess(role: Role, config: Config): Promise<number> {
       stopRedis = null;
     }
     try {
-      const worker = role === "api" ? null : await startWorker(foundation);
-      if (worker !== null) foundation.closers.add("worker", () => worker.stop("shutdown"));
+      const worker = role === "api" ? null : await startWorker(foundation, seams);
+      if (worker !== null) {
+        foundation.closers.add("worker", () => worker.stop("shutdown"));
+      } else {
+        const caretaker = startCaretaker(foundation);
+        foundation.closers.add("caretaker", () => caretaker.stop("shutdown"));
+      }
+      if (role === "worker" && config.worker.probePort !== null) {
+        const probe = await startProbe(foundation, config.worker.probePort, worker?.checks ?? {});
+        // Behind the worker: it tells of the shutdown as well.
+        foundation.closers.addLast("probe", () => probe.stop("shutdown"));
+      }
       if (role !== "worker") {
         await foundation.workspaces.emptyTrash();
         const api = await startApi(foundation, worker?.checks ?? {});

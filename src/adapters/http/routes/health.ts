@@ -3,7 +3,10 @@ import type { HttpDeps, HttpScope } from "../http-deps.js";
 import { jsonResponse } from "../problem-responses.js";
 
 /** `/healthz` and `/readyz`, for probes: without a key. */
-export function healthRoutes(app: HttpScope, deps: Pick<HttpDeps, "services">): void {
+export function healthRoutes(
+  app: HttpScope,
+  deps: { readonly services: Pick<HttpDeps["services"], "readiness"> },
+): void {
   app.get(
     "/healthz",
     {
