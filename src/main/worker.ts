@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { createDockerRuntime } from "../adapters/docker/docker-runtime.js";
 import { createBullmqQueueConsumer } from "../adapters/redis/bullmq-queue-consumer.js";
@@ -48,6 +49,11 @@ export class EngineUnfit extends Error {
   override readonly name = "EngineUnfit";
 }
 
+/** Containers being made at once. Making one is work for the cores that the engine shares with this worker. */
+function startsAtOnce(): number {
+  return 2 * availableParallelism();
+}
+
 /** bailiff-init as the engine sees it: the configured path, or the one the build made. */
 export function initPathOf(config: Config): string {
   return config.initPath ?? fileURLToPath(new URL("../../images/init/build/bailiff-init", import.meta.url));
@@ -94,7 +100,7 @@ export async function startWorker(
   const draining = new AbortController();
   let isGivingUp = false;
   const active = createActiveCommands();
-  const containers = createColdContainers({ runtime, log, metrics });
+  const containers = createColdContainers({ runtime, startsAtOnce: startsAtOnce(), log, metrics });
   const deadWorkers = createDeadWorkers({ leases: stores.leases });
   const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
   const renewLease = async () => {
