@@ -1,7 +1,9 @@
 import type { CommandRecord, CommandState } from "../domain/command.js";
+import type { CommandEvent } from "../domain/command-events.js";
 import type { Decision } from "../domain/decision/decision.js";
 import type { SessionGrant } from "../domain/decision/grant.js";
 import type { Session, Workspace } from "../domain/session.js";
+import type { SessionWebhook } from "../domain/webhook/webhook.js";
 import type { Principal } from "../ports/authenticator.js";
 import type { CommandPage } from "../ports/command-store.js";
 
@@ -24,6 +26,19 @@ export interface SubmitOptions {
   readonly signal: AbortSignal;
 }
 
+/** A new session, with what is said of it only once. */
+export interface CreatedSession {
+  readonly session: Session;
+  /** Verifies the signatures of its webhook; null where it has none. */
+  readonly webhookSecret: string | null;
+}
+
+/**
+ * Starts a stream of events: calls `onEvent` for each in order, then `onEnd` once, when the last has been told, the command's
+ * record is gone or the signal was aborted.
+ */
+export type FollowEvents = (onEvent: (event: CommandEvent) => void, onEnd: () => void) => void;
+
 /**
  * What the edges (HTTP, MCP) may ask of Bailiff. Every method checks scope and tenant itself and throws BailiffError;
  * another tenant's things are `not_found`.
@@ -41,8 +56,9 @@ export interface BailiffServices {
       readonly workspaceId: string;
       readonly profile: string | null;
       readonly grant: SessionGrant | null;
+      readonly webhook: SessionWebhook | null;
     },
-  ): Promise<Session>;
+  ): Promise<CreatedSession>;
   getSession(principal: Principal, sessionId: string): Promise<Session>;
   listSessions(
     principal: Principal,
@@ -64,6 +80,16 @@ export interface BailiffServices {
     waitMs: number,
     signal: AbortSignal,
   ): Promise<CommandRecord>;
+  /**
+   * The events of a command's life behind `afterId` (0 for all), those that were and those to come. Null where none can follow.
+   * It holds a slot until `signal` is aborted or the events have ended; throws `quota_exceeded` where there is none.
+   */
+  followCommand(
+    principal: Principal,
+    commandId: string,
+    afterId: number,
+    signal: AbortSignal,
+  ): Promise<FollowEvents | null>;
   listCommands(
     principal: Principal,
     query: { sessionId: string | null; state: CommandState | null; limit: number; cursor: string | null },

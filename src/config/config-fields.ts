@@ -2,7 +2,7 @@ import { z } from "zod";
 import { configSchema } from "./config-schema.js";
 
 /** How a field is written in one environment variable; null where only a file can set it. */
-export type VariableForm = "text" | "whole" | "boolean" | "list" | "map" | null;
+export type VariableForm = "text" | "whole" | "boolean" | "list" | "wholes" | "map" | null;
 
 /** One field of the configuration as the schema declares it. */
 export interface ConfigField {
@@ -60,7 +60,8 @@ function formOf(node: Node): VariableForm {
   if (types.includes("integer")) return "whole";
   if (types.includes("boolean")) return "boolean";
   if (types.includes("string")) return "text";
-  if (types.includes("array")) return "list";
+  if (types.includes("array"))
+    return node.items && typesOf(node.items).includes("integer") ? "wholes" : "list";
   const values = node.additionalProperties;
   return typeof values === "object" && typesOf(values).includes("string") ? "map" : null;
 }
@@ -72,6 +73,8 @@ function acceptsOf(node: Node): string {
       return range(node.minimum, node.maximum, "whole number");
     case "boolean":
       return "`true`, `false`";
+    case "wholes":
+      return `${range(node.minItems, node.maxItems, "list")}, of whole numbers`;
     case "list":
       return node.items?.enum
         ? `list of ${acceptsOf(node.items)}`

@@ -2,6 +2,7 @@ import { isAbsolute, normalize } from "node:path";
 import { z } from "zod";
 import { NAME_PATTERN } from "../domain/ids.js";
 import { DEFAULT_SERVICE_LIMITS } from "../domain/limits.js";
+import { isAddressBlock } from "../domain/webhook/judge-address.js";
 
 const DAY_MS = 24 * 3_600_000;
 const MIB = 1 << 20;
@@ -74,6 +75,14 @@ const server = z.strictObject({
     .boolean()
     .default(false)
     .meta({ description: "Serve `/metrics` without a credential, for scrapers that have none." }),
+  event_streams: whole(
+    "streams",
+    1,
+    100_000,
+    1_000,
+    "Event streams open at once in one process; each holds a socket.",
+  ),
+  tenant_event_streams: whole("streams", 1, 100_000, 100, "Of those, how many one tenant may hold."),
 });
 
 const redis = z.strictObject({
@@ -366,6 +375,54 @@ const tenants = z
   .default({})
   .meta({ description: "Tenants that differ from the defaults. A tenant need not be listed." });
 
+const webhooks = z.strictObject({
+  secret: z.string().min(32, "must be at least 32 characters long").max(4096).nullable().default(null).meta({
+    unit: "text",
+    secret: true,
+    description:
+      "What the secret of each session's webhook is derived from; the same in every API process. Null: no webhooks.",
+  }),
+  allow_http: z.boolean().default(false).meta({
+    description: "Also take http URLs. What is sent can then be read on the way.",
+  }),
+  ports: z
+    .array(z.int().min(1).max(65_535))
+    .min(1)
+    .max(64)
+    .default([443, 8443])
+    .meta({ unit: "TCP ports", description: "Ports a webhook may use." }),
+  allow_addresses: z
+    .array(z.string().refine(isAddressBlock, "must be an IP address or a CIDR block"))
+    .max(64)
+    .default([])
+    .meta({
+      unit: "addresses",
+      description:
+        "Receivers inside: addresses and CIDR blocks that may be reached though they are not public.",
+    }),
+  attempts: whole(
+    "attempts",
+    1,
+    50,
+    12,
+    "Attempts before a delivery is given up; it ends with the result's retention too.",
+  ),
+  retry_ms: whole(
+    "ms",
+    100,
+    3_600_000,
+    5_000,
+    "Before the second attempt; doubles with each, up to an hour, and half of it is random.",
+  ),
+  timeout_ms: whole(
+    "ms",
+    100,
+    60_000,
+    10_000,
+    "For one attempt, from the name's resolution to the end of the answer.",
+  ),
+});
+
 const log = z.strictObject({
   level: z
     .enum(["debug", "info", "warn", "error", "silent"])
@@ -424,6 +481,7 @@ export const configSchema = z.strictObject({
   quotas: quotas.prefault({}).meta({ description: "Bounds on queueing; null is no bound." }),
   tenants,
   auth: auth.prefault({}).meta({ description: "Who may call." }),
+  webhooks: webhooks.prefault({}).meta({ description: "Telling receivers of a session's commands." }),
   log: log.prefault({}).meta({ description: "The log on standard error." }),
   metrics: metrics.prefault({}).meta({ description: "Prometheus metrics." }),
 });

@@ -28,7 +28,13 @@ export interface Config {
   readonly dataDir: string;
   /** As the engine sees it; null where the shipped binary is to be used. */
   readonly initPath: string | null;
-  readonly server: { readonly host: string; readonly port: number; readonly publicMetrics: boolean };
+  readonly server: {
+    readonly host: string;
+    readonly port: number;
+    readonly publicMetrics: boolean;
+    readonly eventStreams: number;
+    readonly tenantEventStreams: number;
+  };
   /** `url` null asks for a private redis-server child. */
   readonly redis: { readonly url: string | null };
   readonly workspaces: { readonly root: string; readonly runnerUid: number; readonly runnerGid: number };
@@ -55,6 +61,16 @@ export interface Config {
   readonly defaultTenant: TenantConfig;
   readonly tenants: Readonly<Record<string, TenantConfig>>;
   readonly auth: { readonly keysFile: string; readonly jwt: JwtConfig | null };
+  readonly webhooks: {
+    /** Null where webhooks are not configured. */
+    readonly secret: string | null;
+    readonly allowHttp: boolean;
+    readonly ports: readonly number[];
+    readonly allowAddresses: readonly string[];
+    readonly attempts: number;
+    readonly retryMs: number;
+    readonly timeoutMs: number;
+  };
   readonly log: { readonly level: "debug" | "info" | "warn" | "error" | "silent" };
   readonly metrics: { readonly process: boolean };
 }

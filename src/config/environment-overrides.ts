@@ -23,13 +23,15 @@ type Parsed =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string };
 
+const WHOLE = /^(?:0|-?[1-9][0-9]{0,15})$/;
+
 function parse(field: ConfigField, text: string): Parsed {
   if (text === "") {
     return field.nullable ? { ok: true, value: null } : { ok: false, message: "must not be empty" };
   }
   switch (field.form) {
     case "whole":
-      return /^(?:0|-?[1-9][0-9]{0,15})$/.test(text)
+      return WHOLE.test(text)
         ? { ok: true, value: Number(text) }
         : { ok: false, message: "must be a whole number in decimal digits" };
     case "boolean":
@@ -38,6 +40,12 @@ function parse(field: ConfigField, text: string): Parsed {
         : { ok: false, message: "must be true or false" };
     case "list":
       return { ok: true, value: text.split(",") };
+    case "wholes": {
+      const parts = text.split(",");
+      return parts.every((part) => WHOLE.test(part))
+        ? { ok: true, value: parts.map(Number) }
+        : { ok: false, message: "must be whole numbers in decimal digits, separated by commas" };
+    }
     case "map": {
       const pairs = text.split(",").map((pair) => {
         const at = pair.indexOf("=");

@@ -5,6 +5,7 @@ import { isName } from "../domain/ids.js";
 import type { ServiceLimits } from "../domain/limits.js";
 import type { Effect, Outcome } from "../domain/outcome.js";
 import type { TruncationLayer } from "../domain/output.js";
+import { DELIVERY_STATES, WEBHOOK_EVENTS, type WebhookDelivery } from "../domain/webhook/webhook.js";
 import { decisionSchema, decisionToWire } from "./decisions.js";
 import { nextCursorSchema, pagingShape } from "./paging.js";
 import { waitQuerySchema } from "./wait.js";
@@ -115,6 +116,23 @@ const partialOutputSchema = z.strictObject({ stdout: z.string(), stderr: z.strin
   description: "What was captured before the command was killed: evidence, not a result.",
 });
 
+const deliverySchema = z
+  .strictObject({
+    event: z.enum(WEBHOOK_EVENTS),
+    state: z.enum(DELIVERY_STATES).meta({
+      description: "`failed`: given up. `blocked`: its target may not be reached; nothing was sent.",
+    }),
+    attempts: z.int().meta({ description: "Attempts begun." }),
+    last_status: z.int().nullable(),
+    last_error_code: z.string().nullable().meta({ description: "Stable." }),
+    next_attempt_at: timeSchema.nullable(),
+    delivered_at: timeSchema.nullable(),
+  })
+  .meta({
+    description:
+      "Where the delivery of the latest event stands; null where the session's webhook was owed none.",
+  });
+
 const recordShape = {
   command_id: z.string(),
   session_id: z.string(),
@@ -200,6 +218,7 @@ export const commandSchema = z
     stderr: z.string().nullable(),
     partial_output: partialOutputSchema.nullable(),
     decision: decisionSchema,
+    webhook: deliverySchema.nullable(),
   })
   .meta({ id: "Command" });
 
@@ -293,6 +312,18 @@ function recordToWire(record: CommandRecord): Omit<CommandSummaryWire, "argv"> {
   };
 }
 
+function deliveryToWire(delivery: WebhookDelivery) {
+  return {
+    event: delivery.event,
+    state: delivery.state,
+    attempts: delivery.attempts,
+    last_status: delivery.lastStatus,
+    last_error_code: delivery.lastErrorCode,
+    next_attempt_at: isoTimeOrNull(delivery.nextAttemptAtMs),
+    delivered_at: isoTimeOrNull(delivery.deliveredAtMs),
+  };
+}
+
 /** Maps a record for a listing. */
 export function commandSummaryToWire(record: CommandRecord): CommandSummaryWire {
   const argvBytes = record.request.argv.reduce((sum, token) => sum + utf8Length(token), 0);
@@ -310,5 +341,6 @@ export function commandToWire(record: CommandRecord): CommandWire {
     stderr: partial ? null : (output?.stderr ?? null),
     partial_output: partial && output !== null ? { stdout: output.stdout, stderr: output.stderr } : null,
     decision: decisionToWire(record.decision),
+    webhook: record.webhookDelivery === undefined ? null : deliveryToWire(record.webhookDelivery),
   };
 }

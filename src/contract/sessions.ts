@@ -3,6 +3,8 @@ import type { SessionGrant } from "../domain/decision/grant.js";
 import { POLICY_LEVELS } from "../domain/decision/grant.js";
 import { isName } from "../domain/ids.js";
 import type { Session } from "../domain/session.js";
+import { MAX_URL_BYTES } from "../domain/webhook/judge-target.js";
+import { type SessionWebhook, WEBHOOK_EVENTS } from "../domain/webhook/webhook.js";
 import { nextCursorSchema, pagingShape } from "./paging.js";
 import {
   argvSchema,
@@ -56,11 +58,34 @@ export const grantSchema = z.strictObject({
   ).optional(),
 });
 
+/** Who is to be told of a session's commands. */
+const webhookSchema = z.strictObject({
+  url: textSchema({
+    maxBytes: MAX_URL_BYTES,
+    description: "An https URL that leads to a public address. It gets a signed POST for each event.",
+  }),
+  events: shortListSchema({
+    maxItems: WEBHOOK_EVENTS.length,
+    minItems: 1,
+    maxItemBytes: 63,
+    faultOf: (item) =>
+      WEBHOOK_EVENTS.some((event) => event === item) ? null : `must be one of ${WEBHOOK_EVENTS.join(", ")}`,
+    description: `Of ${WEBHOOK_EVENTS.join(", ")}; all of them unless told.`,
+  }).optional(),
+});
+
+/** A webhook from what the caller sent. */
+export function webhookFromWire(wire: z.output<typeof webhookSchema>): SessionWebhook {
+  const wanted = WEBHOOK_EVENTS.filter((event) => wire.events?.includes(event) ?? true);
+  return { url: wire.url, events: wanted };
+}
+
 /** The body of `POST /v1/sessions`. */
 export const sessionBodySchema = z.strictObject({
   workspace_id: nameSchema("The workspace it works in."),
   profile: nameSchema("The image profile; the service's default unless told.").optional(),
   grant: grantSchema.optional(),
+  webhook: webhookSchema.optional(),
 });
 
 /** A grant as the caller sent it. */
@@ -115,10 +140,21 @@ export const sessionSchema = z
         }),
       ),
     }),
+    webhook: z.strictObject({ url: z.string(), events: z.array(z.enum(WEBHOOK_EVENTS)) }).nullable(),
     created_by: z.string(),
     created_at: timeSchema,
   })
   .meta({ id: "Session" });
+
+/** A session as its creation shows it, and nothing else does. */
+export const createdSessionSchema = sessionSchema
+  .extend({
+    webhook_secret: z.string().nullable().meta({
+      description:
+        "Verifies the signatures of its webhook. Shown here and never again; null without a webhook.",
+    }),
+  })
+  .meta({ id: "CreatedSession" });
 
 /** A session on the wire. */
 export type SessionWire = z.output<typeof sessionSchema>;
@@ -151,6 +187,10 @@ export function sessionToWire(session: Session): SessionWire {
         uses_left: vector.usesLeft,
       })),
     },
+    webhook:
+      session.webhook === undefined
+        ? null
+        : { url: session.webhook.url, events: [...session.webhook.events] },
     created_by: session.createdBy,
     created_at: isoTime(session.createdAtMs),
   };

@@ -1,6 +1,7 @@
 import type { Decision } from "./decision/decision.js";
 import type { Effect, Outcome, StartFailure } from "./outcome.js";
 import type { TruncationLayer } from "./output.js";
+import type { SessionWebhook, WebhookDelivery } from "./webhook/webhook.js";
 
 /** The life cycle; `docs/reliability.md` draws it. Only `finished` is final. */
 export type CommandState = "awaiting_approval" | "queued" | "dispatched" | "finished";
@@ -97,4 +98,8 @@ export interface CommandRecord {
   readonly cancelRequested: boolean;
   readonly approvalId: string | null;
   readonly result: CommandResult | null;
+  /** Its session's webhook as it was at the submit; absent where there was none. */
+  readonly webhook?: SessionWebhook;
+  /** Filled in where a command is shown; never part of what is stored with it. */
+  readonly webhookDelivery?: WebhookDelivery;
 }

@@ -1,4 +1,5 @@
 import type { SessionGrant } from "./decision/grant.js";
+import type { SessionWebhook } from "./webhook/webhook.js";
 
 /** One agent process: where it works, with which profile, under which authority. */
 export interface Session {
@@ -11,6 +12,8 @@ export interface Session {
   readonly grant: SessionGrant;
   readonly createdBy: string;
   readonly createdAtMs: number;
+  /** Who is told of its commands; absent for nobody. */
+  readonly webhook?: SessionWebhook;
 }
 
 /** One directory under the workspaces root; the id is unique within its tenant. */

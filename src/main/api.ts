@@ -3,17 +3,21 @@ import { createBearerAuthenticator } from "../adapters/auth/bearer-authenticator
 import { createJwtAuthenticator } from "../adapters/auth/jwt.js";
 import { buildApp } from "../adapters/http/app.js";
 import { createCancelCommand, createCommandServices } from "../app/command-services.js";
+import { createEventServices } from "../app/events/event-services.js";
+import { createStreamSlots } from "../app/events/stream-slots.js";
 import { createPolicyServices } from "../app/policy-services.js";
 import { createReadiness, type ReadinessCheck } from "../app/readiness.js";
 import type { BailiffServices } from "../app/services.js";
 import { createSessionServices } from "../app/sessions/session-services.js";
 import { createSubmitServices } from "../app/submit/submit-services.js";
+import { withDeliveries } from "../app/webhooks/with-deliveries.js";
 import { createWorkspaceServices } from "../app/workspaces/workspace-services.js";
 import { tenantConfig } from "../config/config.js";
 import type { SessionGrant } from "../domain/decision/grant.js";
 import type { Foundation } from "./foundation.js";
 import type { RunningProcess } from "./lifecycle.js";
 import { VERSION } from "./version.js";
+import { startWebhooks } from "./webhooks.js";
 
 /** What a session may do when its creator says nothing: the policy's own verdicts, without further bounds. */
 const DEFAULT_GRANT: SessionGrant = {
@@ -46,6 +50,7 @@ export async function startApi(
       ids,
       defaultProfile: "default",
       defaultGrant: DEFAULT_GRANT,
+      webhookTerms: { secret: config.webhooks.secret, rules: config.webhooks },
       cancel,
     }),
     ...createSubmitServices({
@@ -60,6 +65,14 @@ export async function startApi(
       quotasOf: (tenant) => tenantConfig(config, tenant),
     }),
     ...createCommandServices({ commands: stores.commands, cancel }),
+    ...createEventServices({
+      commands: stores.commands,
+      changes: stores.changes,
+      slots: createStreamSlots(
+        { perProcess: config.server.eventStreams, perTenant: config.server.tenantEventStreams },
+        metrics,
+      ),
+    }),
     ...createPolicyServices({ policy }),
     ...createReadiness(
       {
@@ -76,7 +89,7 @@ export async function startApi(
     ),
   };
   const app = await buildApp({
-    services,
+    services: withDeliveries(services, stores.webhooks),
     authenticator: createBearerAuthenticator({ apiKeys, jwt }),
     limits: config.limits,
     defaultGrant: DEFAULT_GRANT,
@@ -89,6 +102,13 @@ export async function startApi(
     version: VERSION,
   });
   const url = await app.listen({ host: config.server.host, port: config.server.port });
+  const endWebhooks = startWebhooks(foundation);
   log.info({ url, version: VERSION, policy_version: policy.current().version }, "API is listening");
-  return { url, stop: () => app.close() };
+  return {
+    url,
+    async stop() {
+      await app.close();
+      await endWebhooks();
+    },
+  };
 }

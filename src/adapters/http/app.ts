@@ -11,6 +11,7 @@ import { registerDocs, registerOpenapi } from "./openapi.js";
 import { observeRequests } from "./request-telemetry.js";
 import type { RouteTable } from "./route-table.js";
 import { createRouteTable } from "./route-table.js";
+import { commandEventRoutes } from "./routes/command-events.js";
 import { commandRoutes } from "./routes/commands.js";
 import { healthRoutes } from "./routes/health.js";
 import { metricsRoutes } from "./routes/metrics.js";
@@ -93,6 +94,7 @@ export async function buildApp(
     const scope: HttpScope = plugin.withTypeProvider<ZodTypeProvider>();
     auth.protect(scope);
     commandRoutes(scope, routeDeps);
+    commandEventRoutes(scope, routeDeps);
     sessionRoutes(scope, routeDeps);
     workspaceRoutes(scope, routeDeps);
     policyRoutes(scope, routeDeps);

@@ -25,6 +25,8 @@ export interface HttpDeps {
   readonly metricsText: () => Promise<string>;
   /** Whether `/metrics` answers without a key; otherwise it needs the scope `admin`. */
   readonly metricsPublic: boolean;
+  /** Between two comments on an event stream, which keep proxies from closing it; 15 s unless told. */
+  readonly eventHeartbeatMs?: number;
   /** Shown in the OpenAPI document. */
   readonly version: string;
 }

@@ -4,6 +4,8 @@ import type { FastifyReply } from "fastify";
 export interface WaitRegistry {
   /** Runs work under a signal that is aborted when the client goes away or the service closes. */
   during<T>(reply: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** A signal for as long as the answer takes: aborted when it is over, the client goes away or the service closes. */
+  signalFor(reply: FastifyReply): AbortSignal;
   /** Ends every wait, also those to come. */
   end(): void;
   readonly ended: boolean;
@@ -16,6 +18,16 @@ export function createWaitRegistry(): WaitRegistry {
   return {
     get ended() {
       return ended;
+    },
+    signalFor(reply) {
+      const controller = new AbortController();
+      if (ended || reply.raw.destroyed) controller.abort();
+      open.add(controller);
+      reply.raw.once("close", () => {
+        open.delete(controller);
+        controller.abort();
+      });
+      return controller.signal;
     },
     async during(reply, work) {
       const controller = new AbortController();

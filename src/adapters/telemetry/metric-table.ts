@@ -144,6 +144,22 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
     labels: ["method", "route"],
     buckets: WAITS,
   },
+  bailiff_event_streams_open: {
+    kind: "gauge",
+    help: "Event streams of commands that are open in this process.",
+    labels: [],
+  },
+  bailiff_webhook_attempts_total: {
+    kind: "counter",
+    help: "Attempts to deliver a webhook: delivered, retried later, failed for good, blocked, or superseded by another process.",
+    labels: ["result"],
+  },
+  bailiff_webhook_attempt_seconds: {
+    kind: "histogram",
+    help: "Attempts to deliver a webhook, from the claim to the end of the answer.",
+    labels: ["result"],
+    buckets: WAITS,
+  },
   bailiff_policy_problem: {
     kind: "gauge",
     help: "1 while the newest policy document is refused and an older one is in force.",

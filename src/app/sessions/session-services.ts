@@ -9,6 +9,7 @@ import type { WorkspaceStore } from "../../ports/workspace-store.js";
 import { notFound, requireId, requireName, requireScope } from "../access.js";
 import { findProfile } from "../decide/profile-catalog.js";
 import type { BailiffServices } from "../services.js";
+import { acceptWebhook, type WebhookTerms } from "../webhooks/webhook-terms.js";
 import { usable } from "../workspaces/workspace-services.js";
 import { resolveCwd } from "./resolve-cwd.js";
 
@@ -22,6 +23,7 @@ export function createSessionServices(deps: {
   readonly ids: IdSource;
   readonly defaultProfile: string;
   readonly defaultGrant: SessionGrant;
+  readonly webhookTerms: WebhookTerms;
   readonly cancel: (commandId: string) => Promise<unknown>;
 }): Pick<BailiffServices, "createSession" | "getSession" | "listSessions" | "deleteSession" | "setCwd"> {
   const find = async (tenant: string, sessionId: string): Promise<Session> => {
@@ -44,8 +46,11 @@ export function createSessionServices(deps: {
         });
       }
       const nowMs = deps.clock.nowMs();
+      const id = deps.ids.next("ses");
+      const webhookSecret =
+        wanted.webhook === null ? null : acceptWebhook(deps.webhookTerms, wanted.webhook, id);
       const session: Session = {
-        id: deps.ids.next("ses"),
+        id,
         tenant: principal.tenant,
         workspaceId: wanted.workspaceId,
         profile,
@@ -53,9 +58,10 @@ export function createSessionServices(deps: {
         grant: wanted.grant ?? deps.defaultGrant,
         createdBy: principal.id,
         createdAtMs: nowMs,
+        ...(wanted.webhook === null ? {} : { webhook: wanted.webhook }),
       };
       await deps.sessions.create(session);
-      return session;
+      return { session, webhookSecret };
     },
 
     async getSession(principal, sessionId) {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DEFAULT_PAGE } from "../../../contract/paging.js";
 import {
+  createdSessionSchema,
   cwdBodySchema,
   grantFromWire,
   sessionBodySchema,
@@ -8,6 +9,7 @@ import {
   sessionPageSchema,
   sessionSchema,
   sessionToWire,
+  webhookFromWire,
 } from "../../../contract/sessions.js";
 import type { HttpScope, RouteDeps } from "../http-deps.js";
 import { jsonResponse, problemResponses } from "../problem-responses.js";
@@ -29,19 +31,23 @@ export function sessionRoutes(scope: HttpScope, deps: RouteDeps): void {
         security: SECURITY,
         body: sessionBodySchema,
         response: {
-          201: jsonResponse("The session.", sessionSchema),
+          201: jsonResponse("The session, and the secret of its webhook.", createdSessionSchema),
           ...problemResponses(404, 409, 413, 415, 429),
         },
       },
     },
     async (request, reply) => {
-      const { workspace_id, profile, grant } = request.body;
-      const session = await services.createSession(principalOf(request), {
+      const { workspace_id, profile, grant, webhook } = request.body;
+      const { session, webhookSecret } = await services.createSession(principalOf(request), {
         workspaceId: workspace_id,
         profile: profile ?? null,
         grant: grant === undefined ? null : grantFromWire(grant, defaultGrant),
+        webhook: webhook === undefined ? null : webhookFromWire(webhook),
       });
-      return reply.code(201).header("location", `/v1/sessions/${session.id}`).send(sessionToWire(session));
+      return reply
+        .code(201)
+        .header("location", `/v1/sessions/${session.id}`)
+        .send({ ...sessionToWire(session), webhook_secret: webhookSecret });
     },
   );
 
