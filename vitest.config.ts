@@ -34,6 +34,19 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
         },
       },
+      {
+        test: {
+          name: "crash",
+          include: ["test/crash/**/*.test.ts"],
+          globalSetup: ["test/support/require-real-parts.ts", "test/support/crash/verdicts.ts"],
+          // Most of their time is spent waiting for leases to run out, each file in a deployment of its own.
+          maxWorkers: 2,
+          maxConcurrency: 4,
+          testTimeout: 240_000,
+          hookTimeout: 120_000,
+          sequence: { groupOrder: 3 },
+        },
+      },
     ],
   },
 });

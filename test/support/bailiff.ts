@@ -30,7 +30,12 @@ export interface Installation {
   /** Makes a key of a tenant and returns its text. */
   key(tenant: string, scopes?: readonly Scope[]): Promise<string>;
   /** Starts one process and resolves once it is ready (`api`, `all`) or takes commands (`worker`). */
-  start(role: "api" | "worker" | "all", settings?: Record<string, unknown>): Promise<BailiffProcess>;
+  start(
+    role: "api" | "worker" | "all",
+    settings?: Record<string, unknown>,
+    /** The arguments of Node.js in place of the CLI's; such a process gets an IPC channel. */
+    command?: (configPath: string) => readonly string[],
+  ): Promise<BailiffProcess>;
   /** Kills what still runs and removes everything. */
   remove(): Promise<void>;
 }
@@ -115,13 +120,14 @@ export async function createInstallation(settings: Record<string, unknown> = {})
     workspacesRoot,
     deployment,
     key: (tenant, scopes = ["admin"]) => addKeyFor(tenant, scopes),
-    async start(role, more = {}) {
+    async start(role, more = {}, command) {
       count += 1;
       const configPath = join(directory, `config-${count}.yaml`);
       const logPath = join(directory, `log-${count}.jsonl`);
       await writeFile(configPath, JSON.stringify(merged(base, more)));
-      const child = spawn(process.execPath, [CLI, role, "--config", configPath], {
-        stdio: ["ignore", "pipe", "pipe"],
+      const args = command?.(configPath) ?? [CLI, role, "--config", configPath];
+      const child = spawn(process.execPath, args, {
+        stdio: command === undefined ? ["ignore", "pipe", "pipe"] : ["ignore", "pipe", "pipe", "ipc"],
         env: { PATH: process.env["PATH"] },
       });
       let text = "";
