@@ -1,7 +1,9 @@
 import type { CommandRecord, CommandState } from "../domain/command.js";
 import type { CommandEvent } from "../domain/command-events.js";
+import type { Label } from "../domain/data-flow/label.js";
 import type { Decision } from "../domain/decision/decision.js";
 import type { SessionGrant } from "../domain/decision/grant.js";
+import type { SessionBudget } from "../domain/decision/session-budget.js";
 import type { Session, Workspace } from "../domain/session.js";
 import type { SessionWebhook } from "../domain/webhook/webhook.js";
 import type { Principal } from "../ports/authenticator.js";
@@ -15,6 +17,19 @@ export interface Submission {
   readonly maxStderrChars: number;
   readonly sourceObjects: readonly string[];
   readonly reason: string | null;
+}
+
+/** What a caller says of a source object; the words are the policy's. */
+export interface LabelWords {
+  readonly sensitivity: string;
+  readonly trust: string;
+  readonly categories: readonly string[];
+}
+
+/** Something the agent read, with what is known about it. */
+export interface SourceObject {
+  readonly objectId: string;
+  readonly label: Label;
 }
 
 /** How a submit is to be answered. `bodyHash` is the SHA-256 of the canonical JSON of the body. */
@@ -56,6 +71,7 @@ export interface BailiffServices {
       readonly workspaceId: string;
       readonly profile: string | null;
       readonly grant: SessionGrant | null;
+      readonly budget: SessionBudget | null;
       readonly webhook: SessionWebhook | null;
     },
   ): Promise<CreatedSession>;
@@ -66,6 +82,16 @@ export interface BailiffServices {
     cursor: string | null,
   ): Promise<{ sessions: readonly Session[]; nextCursor: string | null }>;
   deleteSession(principal: Principal, sessionId: string): Promise<void>;
+  /** Revokes the grant at once. The session stays to be read, and what it has queued ends denied. */
+  revokeSession(principal: Principal, sessionId: string): Promise<Session>;
+  /** Throws `conflict` for an attempt to lower a label, which stays. */
+  putSourceObject(
+    principal: Principal,
+    sessionId: string,
+    objectId: string,
+    words: LabelWords,
+  ): Promise<SourceObject & { readonly created: boolean }>;
+  getSourceObject(principal: Principal, sessionId: string, objectId: string): Promise<SourceObject>;
   setCwd(principal: Principal, sessionId: string, path: string): Promise<Session>;
   /** Throws BailiffError `denied` with the decision for a denial. */
   submitCommand(

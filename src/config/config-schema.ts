@@ -349,6 +349,27 @@ const quotas = z.strictObject({
     "Commands one session may have waiting; an agent in a loop meets it first.",
   ),
   requests_per_minute: wholeOrNone("requests", 1, 1_000_000, null, "Submits of one tenant per minute."),
+  dispatches_per_day: wholeOrNone(
+    "commands",
+    1,
+    1_000_000_000,
+    null,
+    "Commands of one tenant per UTC day; one that provably never started does not count.",
+  ),
+  wall_seconds_per_day: wholeOrNone(
+    "s",
+    1,
+    1_000_000_000,
+    null,
+    "Wall time of one tenant's commands per UTC day. A command holds its whole timeout until it ends.",
+  ),
+  cpu_seconds_per_day: wholeOrNone(
+    "s",
+    1,
+    1_000_000_000,
+    null,
+    "CPU time of one tenant's commands per UTC day. A command holds its timeout times its CPUs until it ends.",
+  ),
 });
 
 const tenants = z
@@ -370,6 +391,19 @@ const tenants = z
         1_000_000,
         "In place of `quotas.requests_per_minute`.",
       ),
+      dispatches_per_day: optionalWhole(
+        "commands",
+        1,
+        1_000_000_000,
+        "In place of `quotas.dispatches_per_day`.",
+      ),
+      wall_seconds_per_day: optionalWhole(
+        "s",
+        1,
+        1_000_000_000,
+        "In place of `quotas.wall_seconds_per_day`.",
+      ),
+      cpu_seconds_per_day: optionalWhole("s", 1, 1_000_000_000, "In place of `quotas.cpu_seconds_per_day`."),
     }),
   )
   .default({})

@@ -18,6 +18,9 @@ export interface TenantConfig {
   readonly tenantConcurrent: number | null;
   readonly sessionQueued: number | null;
   readonly tenantRequestsPerMinute: number | null;
+  readonly tenantDispatchesPerDay: number | null;
+  readonly tenantWallMsPerDay: number | null;
+  readonly tenantCpuMsPerDay: number | null;
   /** Share in fair queueing, relative to other tenants. */
   readonly tenantWeight: number;
 }

@@ -172,12 +172,16 @@ function tenantOf(
 ): TenantConfig {
   const pick = (mine: number | null | undefined, general: number | null) =>
     mine === undefined ? general : mine;
+  const ms = (seconds: number | null) => (seconds === null ? null : seconds * 1000);
   return {
     totalQueued: quotas.total_queued,
     tenantQueued: pick(own?.queued, quotas.queued),
     tenantConcurrent: pick(own?.concurrent, quotas.concurrent),
     sessionQueued: pick(own?.session_queued, quotas.session_queued),
     tenantRequestsPerMinute: pick(own?.requests_per_minute, quotas.requests_per_minute),
+    tenantDispatchesPerDay: pick(own?.dispatches_per_day, quotas.dispatches_per_day),
+    tenantWallMsPerDay: ms(pick(own?.wall_seconds_per_day, quotas.wall_seconds_per_day)),
+    tenantCpuMsPerDay: ms(pick(own?.cpu_seconds_per_day, quotas.cpu_seconds_per_day)),
     tenantWeight: own?.weight ?? 1,
   };
 }

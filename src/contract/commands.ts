@@ -7,6 +7,7 @@ import type { Effect, Outcome } from "../domain/outcome.js";
 import type { TruncationLayer } from "../domain/output.js";
 import { DELIVERY_STATES, WEBHOOK_EVENTS, type WebhookDelivery } from "../domain/webhook/webhook.js";
 import { decisionSchema, decisionToWire } from "./decisions.js";
+import { type LabelWire, labelSchema, labelToWire } from "./labels.js";
 import { nextCursorSchema, pagingShape } from "./paging.js";
 import { waitQuerySchema } from "./wait.js";
 import {
@@ -43,8 +44,14 @@ const TRUNCATION_LAYERS = [
   "request_chars",
 ] as const satisfies readonly TruncationLayer[];
 
+/** The bounds of a service that a caller meets in a submission. */
+export type CallBounds = Pick<
+  ServiceLimits,
+  "defaultTimeoutMs" | "hardTimeoutMs" | "defaultCallChars" | "hardCallChars"
+>;
+
 /** The members of a submission; also part of an explain. */
-export function submissionShape(limits: ServiceLimits) {
+export function submissionShape(limits: CallBounds) {
   const chars = (stream: string) =>
     z
       .int()
@@ -52,6 +59,7 @@ export function submissionShape(limits: ServiceLimits) {
       .max(limits.hardCallChars)
       .optional()
       .meta({
+        default: limits.defaultCallChars,
         description: `At most this many code points of ${stream}; ${limits.defaultCallChars} unless told.`,
       });
   return {
@@ -62,6 +70,7 @@ export function submissionShape(limits: ServiceLimits) {
       .max(limits.hardTimeoutMs / 1000)
       .optional()
       .meta({
+        default: limits.defaultTimeoutMs / 1000,
         description: `Seconds until it is killed, fractions allowed; ${limits.defaultTimeoutMs / 1000} unless told.`,
       }),
     max_stdout_chars: chars("stdout"),
@@ -181,6 +190,9 @@ const recordShape = {
       oom_kills: z.int().nullable(),
     })
     .nullable(),
+  label: labelSchema.nullable().meta({
+    description: "Of everything it was given and so of what it says: joined, never a lower one.",
+  }),
   git_hardened: z.boolean(),
   profile: z.string(),
   image_digest: z.string(),
@@ -250,6 +262,12 @@ function streamToWire(facts: StreamFacts | null) {
   };
 }
 
+/** As it was dispatched; before that, as it was decided. */
+function labelOf(record: CommandRecord): LabelWire | null {
+  const label = record.label ?? record.decision.effectiveLabel;
+  return label === undefined ? null : labelToWire(label);
+}
+
 /** Member by member: the fence, the worker and the pool must not leave by accident. */
 function recordToWire(record: CommandRecord): Omit<CommandSummaryWire, "argv"> {
   const { request, result } = record;
@@ -294,6 +312,7 @@ function recordToWire(record: CommandRecord): Omit<CommandSummaryWire, "argv"> {
             peak_memory_bytes: usage.peakMemoryBytes,
             oom_kills: usage.oomKills,
           },
+    label: labelOf(record),
     git_hardened: result?.gitHardened ?? record.decision.gitHardened,
     profile: record.profile,
     image_digest: record.imageDigest,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Decision, LayerVerdict } from "../domain/decision/decision.js";
 import { LAYERS } from "../domain/decision/decision.js";
+import { labelSchema, labelToWire } from "./labels.js";
 
 const argvOut = z.array(z.string());
 
@@ -22,9 +23,7 @@ export const decisionSchema = z
     policy_version: z.string(),
     inner_vectors: z.array(z.strictObject({ argv: argvOut, via: z.array(z.string()), certain: z.boolean() })),
     git_hardened: z.boolean(),
-    effective_label: z
-      .strictObject({ sensitivity: z.string(), trust: z.string(), categories: z.array(z.string()) })
-      .nullable(),
+    effective_label: labelSchema.nullable(),
     granted_vector: z
       .int()
       .nullable()
@@ -52,7 +51,6 @@ function layerToWire(layer: LayerVerdict): DecisionWire["layers"][number] {
 
 /** A decision as callers see it. */
 export function decisionToWire(decision: Decision): DecisionWire {
-  const label = decision.effectiveLabel;
   return {
     verdict: decision.verdict,
     layers: decision.layers.map(layerToWire),
@@ -63,10 +61,7 @@ export function decisionToWire(decision: Decision): DecisionWire {
       certain: inner.certain,
     })),
     git_hardened: decision.gitHardened,
-    effective_label:
-      label === undefined
-        ? null
-        : { sensitivity: label.sensitivity, trust: label.trust, categories: [...label.categories] },
+    effective_label: decision.effectiveLabel === undefined ? null : labelToWire(decision.effectiveLabel),
     granted_vector: decision.grantedVector ?? null,
     bound_files: [...decision.boundFiles],
   };

@@ -1,10 +1,12 @@
 import { z } from "zod";
 import type { SessionGrant } from "../domain/decision/grant.js";
 import { POLICY_LEVELS } from "../domain/decision/grant.js";
+import type { SessionBudget } from "../domain/decision/session-budget.js";
 import { isName } from "../domain/ids.js";
 import type { Session } from "../domain/session.js";
 import { MAX_URL_BYTES } from "../domain/webhook/judge-target.js";
 import { type SessionWebhook, WEBHOOK_EVENTS } from "../domain/webhook/webhook.js";
+import { labelSchema, labelToWire } from "./labels.js";
 import { nextCursorSchema, pagingShape } from "./paging.js";
 import {
   argvSchema,
@@ -80,11 +82,56 @@ export function webhookFromWire(wire: z.output<typeof webhookSchema>): SessionWe
   return { url: wire.url, events: wanted };
 }
 
+/** Seconds as a caller gives them; kept in whole milliseconds. */
+const secondsSchema = (description: string) => z.number().min(0).max(1e9).optional().meta({ description });
+
+/** What an operator lets a session use beside the dispatches of its grant; what is left out is not bounded by it. */
+export const budgetSchema = z.strictObject({
+  wall_seconds: secondsSchema("Wall time of all its commands together."),
+  cpu_seconds: secondsSchema("CPU time of all its commands together."),
+  concurrent: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .optional()
+    .meta({ description: "Commands in flight at one time: queued or running." }),
+  queued: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .optional()
+    .meta({ description: "Commands that wait to start or to be approved." }),
+  max_memory_bytes: z
+    .int()
+    .min(32 << 20)
+    .max(2 ** 50)
+    .optional()
+    .meta({
+      description: "Lowers the memory limit of its containers; the profile's limit stays where it is lower.",
+    }),
+});
+
+/** A budget as the caller sent it. */
+export type BudgetWire = z.output<typeof budgetSchema>;
+
+/** A budget in the units of the domain. */
+export function budgetFromWire(wire: BudgetWire): SessionBudget {
+  const ms = (seconds: number | undefined) => (seconds === undefined ? null : Math.round(seconds * 1000) + 0);
+  return {
+    wallMsLeft: ms(wire.wall_seconds),
+    cpuMsLeft: ms(wire.cpu_seconds),
+    concurrent: wire.concurrent ?? null,
+    queued: wire.queued ?? null,
+    maxMemoryBytes: wire.max_memory_bytes ?? null,
+  };
+}
+
 /** The body of `POST /v1/sessions`. */
 export const sessionBodySchema = z.strictObject({
   workspace_id: nameSchema("The workspace it works in."),
   profile: nameSchema("The image profile; the service's default unless told.").optional(),
   grant: grantSchema.optional(),
+  budget: budgetSchema.optional(),
   webhook: webhookSchema.optional(),
 });
 
@@ -141,6 +188,16 @@ export const sessionSchema = z
       ),
     }),
     webhook: z.strictObject({ url: z.string(), events: z.array(z.enum(WEBHOOK_EVENTS)) }).nullable(),
+    budget: z.strictObject({
+      wall_seconds_left: z.number().nullable().meta({
+        description: "What commands that have not ended hold is not counted as left.",
+      }),
+      cpu_seconds_left: z.number().nullable(),
+      concurrent: z.int().nullable(),
+      queued: z.int().nullable(),
+      max_memory_bytes: z.int().nullable(),
+    }),
+    label: labelSchema.meta({ description: "Joined from what its commands have used; only ever rises." }),
     created_by: z.string(),
     created_at: timeSchema,
   })
@@ -167,6 +224,17 @@ export const sessionPageSchema = z
   })
   .meta({ id: "SessionPage" });
 
+function budgetToWire(budget: SessionBudget): SessionWire["budget"] {
+  const seconds = (ms: number | null) => (ms === null ? null : ms / 1000);
+  return {
+    wall_seconds_left: seconds(budget.wallMsLeft),
+    cpu_seconds_left: seconds(budget.cpuMsLeft),
+    concurrent: budget.concurrent,
+    queued: budget.queued,
+    max_memory_bytes: budget.maxMemoryBytes,
+  };
+}
+
 /** Maps a session; its tenant is the caller's own. */
 export function sessionToWire(session: Session): SessionWire {
   const grant = session.grant;
@@ -191,6 +259,8 @@ export function sessionToWire(session: Session): SessionWire {
       session.webhook === undefined
         ? null
         : { url: session.webhook.url, events: [...session.webhook.events] },
+    budget: budgetToWire(session.budget),
+    label: labelToWire(session.label),
     created_by: session.createdBy,
     created_at: isoTime(session.createdAtMs),
   };

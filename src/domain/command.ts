@@ -1,3 +1,6 @@
+import type { Approval } from "./approval/approval.js";
+import type { Label } from "./data-flow/label.js";
+import type { Charge } from "./decision/charge.js";
 import type { Decision } from "./decision/decision.js";
 import type { Effect, Outcome, StartFailure } from "./outcome.js";
 import type { TruncationLayer } from "./output.js";
@@ -97,7 +100,13 @@ export interface CommandRecord {
   readonly containerId: string | null;
   readonly cancelRequested: boolean;
   readonly approvalId: string | null;
+  /** Absent where nobody was asked. */
+  readonly approval?: Approval;
   readonly result: CommandResult | null;
+  /** Absent where nothing was reserved: a denial. */
+  readonly charge?: Charge;
+  /** The joined label it was dispatched with, which may be above that of its decision; absent before its dispatch. */
+  readonly label?: Label;
   /** Its session's webhook as it was at the submit; absent where there was none. */
   readonly webhook?: SessionWebhook;
   /** Filled in where a command is shown; never part of what is stored with it. */

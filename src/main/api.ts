@@ -2,6 +2,7 @@ import { createApiKeys } from "../adapters/auth/api-keys.js";
 import { createBearerAuthenticator } from "../adapters/auth/bearer-authenticator.js";
 import { createJwtAuthenticator } from "../adapters/auth/jwt.js";
 import { buildApp } from "../adapters/http/app.js";
+import { createMcpEndpoint } from "../adapters/mcp/mcp-endpoint.js";
 import { createCancelCommand, createCommandServices } from "../app/command-services.js";
 import { createEventServices } from "../app/events/event-services.js";
 import { createStreamSlots } from "../app/events/stream-slots.js";
@@ -9,6 +10,7 @@ import { createPolicyServices } from "../app/policy-services.js";
 import { createReadiness, type ReadinessCheck } from "../app/readiness.js";
 import type { BailiffServices } from "../app/services.js";
 import { createSessionServices } from "../app/sessions/session-services.js";
+import { createSourceObjectServices } from "../app/sessions/source-object-services.js";
 import { createSubmitServices } from "../app/submit/submit-services.js";
 import { withDeliveries } from "../app/webhooks/with-deliveries.js";
 import { createWorkspaceServices } from "../app/workspaces/workspace-services.js";
@@ -53,6 +55,7 @@ export async function startApi(
       webhookTerms: { secret: config.webhooks.secret, rules: config.webhooks },
       cancel,
     }),
+    ...createSourceObjectServices({ sessions: stores.sessions, policy }),
     ...createSubmitServices({
       commands: stores.commands,
       sessions: stores.sessions,
@@ -100,6 +103,7 @@ export async function startApi(
     metricsText: () => metrics.metricsText(),
     metricsPublic: config.server.publicMetrics,
     version: VERSION,
+    moreRoutes: [createMcpEndpoint({ services, limits: config.limits, clock, log, version: VERSION })],
   });
   const url = await app.listen({ host: config.server.host, port: config.server.port });
   const endWebhooks = startWebhooks(foundation);

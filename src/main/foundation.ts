@@ -94,7 +94,13 @@ export async function layFoundation(config: Config, role: string, redisUrl: stri
       policy,
       workspaces,
       stores,
-      decider: createDecider({ policy, images: config.images, workspaces, clock }),
+      decider: createDecider({
+        policy,
+        images: config.images,
+        workspaces,
+        sessions: stores.sessions,
+        clock,
+      }),
       redisUrl,
       closers,
     };

@@ -1,4 +1,6 @@
 import type { CommandRecord, CommandResult } from "../domain/command.js";
+import type { Label } from "../domain/data-flow/label.js";
+import type { BudgetUsage, Quotas } from "../domain/decision/budget-state.js";
 
 /** What a submit asks the store to admit, atomically with quotas, grant and idempotency. */
 export interface Admission {
@@ -6,20 +8,18 @@ export interface Admission {
   readonly record: CommandRecord;
   readonly idempotency: { readonly key: string; readonly bodyHash: string } | null;
   readonly quotas: AdmissionQuotas;
+  /** The version of the session that the decision saw; null admits under any. */
+  readonly sessionVersion: number | null;
 }
 
-/** Bounds the admission checks and reserves; null is no bound. Rates and counts are per tenant unless named otherwise. */
-export interface AdmissionQuotas {
-  /** Commands that have not started: queued or awaiting approval. */
-  readonly tenantQueued: number | null;
-  /** Commands in flight: queued or dispatched. Checked at admission, so never more than this run at once. */
-  readonly tenantConcurrent: number | null;
-  readonly sessionQueued: number | null;
-  readonly tenantRequestsPerMinute: number | null;
-  readonly totalQueued: number | null;
+/** Bounds the admission checks and reserves. Rates and counts are per tenant unless named otherwise. */
+export interface AdmissionQuotas extends Quotas {
   /** Relative share of the tenant in fair queueing; above 0. */
   readonly tenantWeight: number;
 }
+
+/** What can be full: a quota of the tenant or the service, or what the session's own budget says of counts. */
+export type FullQuota = keyof Quotas | "sessionConcurrent";
 
 /** The store's answer to an admission. Only `admitted` created anything. */
 export type AdmissionAnswer =
@@ -27,10 +27,15 @@ export type AdmissionAnswer =
   | { readonly kind: "duplicate"; readonly commandId: string }
   | { readonly kind: "idempotency_mismatch" }
   | { readonly kind: "session_gone" }
+  /** What the decision depended on is no longer so, or less is left than the command's charge: decide again. */
+  | { readonly kind: "session_changed" }
+  | { readonly kind: "budget_changed" }
   | { readonly kind: "grant_exhausted" }
+  /** Nothing is left of what the session may use in all. */
+  | { readonly kind: "budget_exhausted"; readonly budget: "wall" | "cpu" }
   | {
       readonly kind: "quota";
-      readonly quota: keyof AdmissionQuotas;
+      readonly quota: FullQuota;
       readonly limit: number;
       readonly retryAfterMs: number;
     };
@@ -41,12 +46,15 @@ export interface Claim {
   readonly workerId: string;
   readonly fence: string;
   readonly containerId: string;
+  /** What the re-check saw: the claim is refused when the session is another one by now. Null claims under any. */
+  readonly seen: { readonly sessionVersion: number; readonly label: Label } | null;
 }
 
 /** The answer to a claim. Only `claimed` permits argv to be sent. */
 export type ClaimAnswer =
   | { readonly kind: "claimed"; readonly fence: string; readonly record: CommandRecord }
   | { readonly kind: "not_queued"; readonly state: CommandRecord["state"] | "missing" }
+  | { readonly kind: "session_changed" }
   | { readonly kind: "no_lease" };
 
 /** The answer to a cancel. */
@@ -71,6 +79,8 @@ export class StoreUnavailable extends Error {
 export interface CommandStore {
   admit(admission: Admission): Promise<AdmissionAnswer>;
   get(commandId: string): Promise<CommandRecord | null>;
+  /** What counts against the quotas of a tenant and one of its sessions now; reserves nothing. */
+  usage(tenant: string, sessionId: string): Promise<BudgetUsage>;
   /** Its results are without `output`, which only `get` and `waitForEnd` load. A page can be short though more follow. */
   list(query: {
     readonly tenant: string;

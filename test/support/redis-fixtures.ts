@@ -1,6 +1,7 @@
 import { Redis } from "ioredis";
 import { openRedisStores, type RedisStores } from "../../src/adapters/redis/redis-stores.js";
 import type { CommandRecord, CommandResult } from "../../src/domain/command.js";
+import { UNBOUNDED_SESSION } from "../../src/domain/decision/session-budget.js";
 import { formatId, type IdKind } from "../../src/domain/ids.js";
 import { neverStarted } from "../../src/domain/outcome.js";
 import { unstartedResult } from "../../src/domain/result.js";
@@ -40,13 +41,19 @@ export const NO_QUOTAS: AdmissionQuotas = {
   tenantConcurrent: null,
   sessionQueued: null,
   tenantRequestsPerMinute: null,
+  tenantDispatchesPerDay: null,
+  tenantWallMsPerDay: null,
+  tenantCpuMsPerDay: null,
   totalQueued: null,
   tenantWeight: 1,
 };
 
 /** A session with an unlimited grant, but for what is given. */
 export function aSession(
-  given: Partial<Omit<Session, "grant">> & { grant?: Partial<Session["grant"]> } = {},
+  given: Partial<Omit<Session, "grant" | "budget">> & {
+    grant?: Partial<Session["grant"]>;
+    budget?: Partial<Session["budget"]>;
+  } = {},
 ): Session {
   return {
     id: freshId("ses"),
@@ -56,7 +63,10 @@ export function aSession(
     cwd: ".",
     createdBy: "tester",
     createdAtMs: Date.now(),
+    label: { sensitivity: "public", trust: "unknown", categories: [], tenant: given.tenant ?? "acme" },
+    version: 1,
     ...given,
+    budget: { ...UNBOUNDED_SESSION, ...given.budget },
     grant: {
       level: "allow_all",
       revoked: false,
@@ -111,6 +121,7 @@ export function aRecord(session: Session, given: Partial<CommandRecord> = {}): C
     cancelRequested: false,
     approvalId: null,
     result: state === "finished" ? unstartedResult(neverStarted("denied", null)) : null,
+    ...(state === "finished" ? {} : { charge: { wallMs: 1_000, cpuMs: 2_000 } }),
     ...given,
   };
 }
@@ -195,7 +206,12 @@ export async function admitQueued(
   given: Partial<CommandRecord> = {},
 ): Promise<{ record: CommandRecord; priority: number }> {
   const record = aRecord(session, given);
-  const answer = await stores.commands.admit({ record, idempotency: null, quotas: NO_QUOTAS });
+  const answer = await stores.commands.admit({
+    record,
+    idempotency: null,
+    quotas: NO_QUOTAS,
+    sessionVersion: null,
+  });
   if (answer.kind !== "admitted") throw new Error(`not admitted: ${JSON.stringify(answer)}`);
   return { record, priority: answer.priority };
 }
@@ -207,5 +223,6 @@ export function claimFor(fixture: StoreFixture, commandId: string, fence = fresh
     workerId: fixture.workerId,
     fence,
     containerId: `container-of-${fence}`,
+    seen: null,
   });
 }

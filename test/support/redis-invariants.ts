@@ -4,13 +4,20 @@ import type { StoreFixture } from "./redis-fixtures.js";
 /** The members that the records of a deployment ask of every set and sorted set which lists commands. */
 type Membership = Record<string, string[]>;
 
+/** What a session had before anything was admitted. */
+export interface Granted {
+  readonly dispatches?: number;
+  readonly wallMs?: number;
+  readonly cpuMs?: number;
+}
+
 /**
  * Compares everything that lists or counts commands with the records themselves, which are the truth.
- * `grants` names the dispatches that sessions had before anything was admitted.
+ * `grants` says what sessions had; a number alone is dispatches.
  */
 export async function expectConsistent(
   fixture: StoreFixture,
-  grants: Readonly<Record<string, number>> = {},
+  grants: Readonly<Record<string, number | Granted>> = {},
 ): Promise<void> {
   const prefix = `{bailiff:${fixture.deployment}}:`;
   const names = await keysOf(fixture, prefix);
@@ -21,6 +28,7 @@ export async function expectConsistent(
     expected[name] = members;
   };
   const reserved: Record<string, number> = {};
+  const charged: Record<string, { wallMs: number; cpuMs: number }> = {};
 
   for (const name of names.filter((each) => each.startsWith("cmd:"))) {
     const record = await fixture.redis.hgetall(prefix + name);
@@ -41,7 +49,10 @@ export async function expectConsistent(
       list(`tenant:${tenant}:waiting`, id);
       list(`session:${sessionId}:waiting`, id);
     }
-    if (state === "queued" || state === "dispatched") list(`tenant:${tenant}:in-flight`, id);
+    if (state === "queued" || state === "dispatched") {
+      list(`tenant:${tenant}:in-flight`, id);
+      list(`session:${sessionId}:in-flight`, id);
+    }
     if (state === "finished") list("closed", `${id}|${tenant}|${sessionId}`);
     else list(`session:${sessionId}:open`, id);
     const ttlMs = await fixture.redis.pttl(prefix + name);
@@ -51,6 +62,10 @@ export async function expectConsistent(
       state === "finished",
     );
     if (record["reserved"] === "1") reserved[sessionId] = (reserved[sessionId] ?? 0) + 1;
+    const sum = charged[sessionId] ?? { wallMs: 0, cpuMs: 0 };
+    sum.wallMs += Number(record["chargedWallMs"] ?? 0);
+    sum.cpuMs += Number(record["chargedCpuMs"] ?? 0);
+    charged[sessionId] = sum;
   }
 
   const actual: Membership = {};
@@ -58,11 +73,48 @@ export async function expectConsistent(
   for (const members of [...Object.values(expected), ...Object.values(actual)]) members.sort();
   expect(actual).toEqual(expected);
 
-  for (const [sessionId, granted] of Object.entries(grants)) {
-    const left = await fixture.redis.hget(`${prefix}session:${sessionId}`, "dispatchesLeft");
-    if (left === null) continue;
-    expect(Number(left), `dispatches left of ${sessionId}`).toBe(granted - (reserved[sessionId] ?? 0));
+  for (const [sessionId, given] of Object.entries(grants)) {
+    const granted: Granted = typeof given === "number" ? { dispatches: given } : given;
+    const used = { dispatches: reserved[sessionId] ?? 0, ...(charged[sessionId] ?? { wallMs: 0, cpuMs: 0 }) };
+    const session = await fixture.redis.hgetall(`${prefix}session:${sessionId}`);
+    if (Object.keys(session).length === 0) continue;
+    for (const what of ["dispatches", "wallMs", "cpuMs"] as const) {
+      const had = granted[what];
+      if (had === undefined) continue;
+      expect(Number(session[`${what}Left`]), `${what} left of ${sessionId}`).toBe(had - used[what]);
+    }
   }
+}
+
+/**
+ * Compares what tenants are charged for today with the records, which must all be there still and of today.
+ * A charge never outgrows its reservation, and is nothing for a command that never started.
+ */
+export async function expectUsageOfRecords(fixture: StoreFixture): Promise<void> {
+  const prefix = `{bailiff:${fixture.deployment}}:`;
+  const names = await keysOf(fixture, prefix);
+  const expected: Record<string, { dispatches: number; wallMs: number; cpuMs: number }> = {};
+  for (const name of names.filter((each) => each.startsWith("cmd:"))) {
+    const record = await fixture.redis.hgetall(prefix + name);
+    if (record["reserved"] === undefined) continue;
+    const tenant = record["tenant"] ?? "";
+    const sum = expected[tenant] ?? { dispatches: 0, wallMs: 0, cpuMs: 0 };
+    if (record["reserved"] === "1") sum.dispatches += 1;
+    else expect([record["chargedWallMs"], record["chargedCpuMs"]]).toEqual(["0", "0"]);
+    sum.wallMs += Number(record["chargedWallMs"]);
+    sum.cpuMs += Number(record["chargedCpuMs"]);
+    expected[tenant] = sum;
+  }
+  const actual: typeof expected = {};
+  for (const name of names.filter((each) => /^tenant:[^:]+:usage$/.test(each))) {
+    const { dispatches, wallMs, cpuMs } = await fixture.redis.hgetall(prefix + name);
+    actual[name.split(":")[1] ?? ""] = {
+      dispatches: Number(dispatches),
+      wallMs: Number(wallMs),
+      cpuMs: Number(cpuMs),
+    };
+  }
+  expect(actual).toEqual(expected);
 }
 
 /** Every key of the fixture's deployment, without the common prefix. */

@@ -17,6 +17,7 @@ import { healthRoutes } from "./routes/health.js";
 import { metricsRoutes } from "./routes/metrics.js";
 import { policyRoutes } from "./routes/policy.js";
 import { sessionRoutes } from "./routes/sessions.js";
+import { sourceObjectRoutes } from "./routes/source-objects.js";
 import { workspaceRoutes } from "./routes/workspaces.js";
 import { SECURE_HEADERS } from "./secure-headers.js";
 import { refuseUnwantedBody } from "./unwanted-body.js";
@@ -96,9 +97,12 @@ export async function buildApp(
     commandRoutes(scope, routeDeps);
     commandEventRoutes(scope, routeDeps);
     sessionRoutes(scope, routeDeps);
+    sourceObjectRoutes(scope, routeDeps);
     workspaceRoutes(scope, routeDeps);
     policyRoutes(scope, routeDeps);
     if (!deps.metricsPublic) metricsRoutes(scope, deps, auth.principalOf);
+    const access = { principalOf: auth.principalOf, signalFor: waits.signalFor };
+    for (const addRoutes of deps.moreRoutes ?? []) addRoutes(plugin, access);
   });
   return root;
 }

@@ -1,5 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault } from "fastify";
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  RawServerDefault,
+} from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { BailiffServices } from "../../app/services.js";
 import type { SessionGrant } from "../../domain/decision/grant.js";
@@ -29,7 +35,19 @@ export interface HttpDeps {
   readonly eventHeartbeatMs?: number;
   /** Shown in the OpenAPI document. */
   readonly version: string;
+  /** Routes of other adapters, inside the authenticated scope. */
+  readonly moreRoutes?: readonly AuthenticatedRoutes[];
 }
+
+/** What routes of another adapter may know of a request. */
+export interface RequestAccess {
+  principalOf(request: FastifyRequest): Principal;
+  /** Aborted when the answer is over, the client goes away or the service closes. */
+  signalFor(reply: FastifyReply): AbortSignal;
+}
+
+/** Adds routes to the authenticated scope: none of them is reached without a valid credential. */
+export type AuthenticatedRoutes = (scope: FastifyInstance, access: RequestAccess) => void;
 
 /** A fastify scope whose routes are typed by their zod schemas. */
 export type HttpScope = FastifyInstance<

@@ -27,6 +27,14 @@ export interface Keys {
   session(sessionId: string): string;
   sessionOpen(sessionId: string): string;
   sessionIndex(sessionId: string): string;
+  /** Source objects and their labels. */
+  sessionObjects(sessionId: string): string;
+  sessionWaiting(sessionId: string): string;
+  sessionInFlight(sessionId: string): string;
+  tenantWaiting(tenant: string): string;
+  tenantInFlight(tenant: string): string;
+  /** What the tenant has used of its quotas on one UTC day. */
+  tenantUsage(tenant: string): string;
   tenantIndex(tenant: string): string;
   tenantSessions(tenant: string): string;
   workspaceSessions(tenant: string, workspaceId: string): string;
@@ -65,6 +73,12 @@ export function createKeys(deployment: string): Keys {
     session: (sessionId) => at("session", sessionId),
     sessionOpen: (sessionId) => at("session", sessionId, "open"),
     sessionIndex: (sessionId) => at("session", sessionId, "index"),
+    sessionObjects: (sessionId) => at("session", sessionId, "objects"),
+    sessionWaiting: (sessionId) => at("session", sessionId, "waiting"),
+    sessionInFlight: (sessionId) => at("session", sessionId, "in-flight"),
+    tenantWaiting: (tenant) => at("tenant", tenant, "waiting"),
+    tenantInFlight: (tenant) => at("tenant", tenant, "in-flight"),
+    tenantUsage: (tenant) => at("tenant", tenant, "usage"),
     tenantIndex: (tenant) => at("tenant", tenant, "index"),
     tenantSessions: (tenant) => at("tenant", tenant, "sessions"),
     workspaceSessions: (tenant, workspaceId) => at("tenant", tenant, "workspace", workspaceId),
@@ -81,9 +95,9 @@ export function createKeys(deployment: string): Keys {
       keys.command(commandId),
       keys.session(sessionId),
       keys.sessionOpen(sessionId),
-      at("session", sessionId, "waiting"),
-      at("tenant", tenant, "waiting"),
-      at("tenant", tenant, "in-flight"),
+      keys.sessionWaiting(sessionId),
+      keys.tenantWaiting(tenant),
+      keys.tenantInFlight(tenant),
       keys.awaiting,
       keys.queued,
       keys.dispatched,
@@ -94,6 +108,8 @@ export function createKeys(deployment: string): Keys {
       keys.leases,
       keys.engines,
       keys.webhooksDue,
+      keys.sessionInFlight(sessionId),
+      keys.tenantUsage(tenant),
     ],
   };
   return keys;

@@ -1,4 +1,5 @@
 import type { CommandRecord, CommandResult, CommandState } from "../../domain/command.js";
+import { readLabel, writeLabel } from "./session-format.js";
 
 /** The fields of a record's hash that a listing reads: all but the streams' text. */
 export const LISTED_FIELDS = [
@@ -24,6 +25,9 @@ export const LISTED_FIELDS = [
   "cancelRequested",
   "approvalId",
   "result",
+  "chargedWallMs",
+  "chargedCpuMs",
+  "label",
   "webhook",
 ] as const;
 
@@ -53,6 +57,11 @@ export function writeRecord(record: CommandRecord): Record<string, string> {
   if (record.queuedAtMs !== null) fields["queuedAtMs"] = String(record.queuedAtMs);
   if (record.finishedAtMs !== null) fields["finishedAtMs"] = String(record.finishedAtMs);
   if (record.approvalId !== null) fields["approvalId"] = record.approvalId;
+  if (record.charge !== undefined) {
+    fields["chargedWallMs"] = String(record.charge.wallMs);
+    fields["chargedCpuMs"] = String(record.charge.cpuMs);
+  }
+  if (record.label !== undefined) fields["label"] = writeLabel(record.label);
   if (record.webhook !== undefined) {
     fields["webhook"] = JSON.stringify(record.webhook);
     // What the scripts look for, without reading JSON.
@@ -106,6 +115,8 @@ export function readRecord(
     cancelRequested: optional("cancelRequested") === "1",
     approvalId: optional("approvalId"),
     result: readResult(optional("result"), optional("output")),
+    ...readCharge(optional("chargedWallMs"), optional("chargedCpuMs")),
+    ...readCommandLabel(optional("label")),
     ...readWebhook(optional("webhook")),
   };
 }
@@ -115,6 +126,16 @@ export function pairs(flat: readonly string[]): Record<string, string> {
   const fields: Record<string, string> = {};
   for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i] ?? ""] = flat[i + 1] ?? "";
   return fields;
+}
+
+function readCharge(wallMs: string | null, cpuMs: string | null): Pick<CommandRecord, "charge"> {
+  return wallMs === null || cpuMs === null
+    ? {}
+    : { charge: { wallMs: Number(wallMs), cpuMs: Number(cpuMs) } };
+}
+
+function readCommandLabel(text: string | null): Pick<CommandRecord, "label"> {
+  return text === null ? {} : { label: readLabel(text) };
 }
 
 function readWebhook(text: string | null): Pick<CommandRecord, "webhook"> {

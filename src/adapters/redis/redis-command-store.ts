@@ -1,5 +1,7 @@
 import type { Redis } from "ioredis";
 import type { CommandRecord, CommandResult } from "../../domain/command.js";
+import type { BudgetUsage } from "../../domain/decision/budget-state.js";
+import { type Charge, usedTime } from "../../domain/decision/charge.js";
 import { neverStarted } from "../../domain/outcome.js";
 import { unstartedResult } from "../../domain/result.js";
 import type { Clock } from "../../ports/clock.js";
@@ -11,6 +13,7 @@ import type {
   ClaimAnswer,
   CommandPage,
   CommandStore,
+  FullQuota,
 } from "../../ports/command-store.js";
 import { createChangeWatch } from "./change-watch.js";
 import type { CommandEvents } from "./command-events.js";
@@ -22,6 +25,7 @@ import { LISTED_FIELDS, pairs, readRecord, writeRecord, writeResult } from "./re
 import { createRedisCommandChanges } from "./redis-command-changes.js";
 import { closedMember, trimListings } from "./retention.js";
 import type { RunScript, ScriptName } from "./scripts.js";
+import { writeLabel } from "./session-format.js";
 import { orUnavailable } from "./store-failure.js";
 
 /** How long things are kept. */
@@ -130,7 +134,7 @@ export function createRedisCommandStore(deps: {
   });
 
   return {
-    async admit({ record, idempotency, quotas }) {
+    async admit({ record, idempotency, quotas, sessionVersion }) {
       const place = placeOf(record);
       const reply = (await run(
         "admit",
@@ -142,6 +146,9 @@ export function createRedisCommandStore(deps: {
           String(retention.idempotencyTtlMs),
           ...quotaArguments(quotas),
           record.decision.grantedVector === undefined ? "" : String(record.decision.grantedVector),
+          sessionVersion === null ? "" : String(sessionVersion),
+          record.decision.effectiveLabel === undefined ? "" : writeLabel(record.decision.effectiveLabel),
+          ...chargeArguments(record.charge),
           ...Object.entries(writeRecord(record)).flat(),
         ],
         [
@@ -163,6 +170,21 @@ export function createRedisCommandStore(deps: {
     },
 
     get,
+
+    async usage(tenant, sessionId) {
+      const pipeline = redis
+        .pipeline()
+        .scard(keys.tenantWaiting(tenant))
+        .scard(keys.tenantInFlight(tenant))
+        .scard(keys.sessionWaiting(sessionId))
+        .scard(keys.sessionInFlight(sessionId))
+        .zcard(keys.queued)
+        .zcard(keys.awaiting)
+        .get(keys.rate(tenant))
+        .hmget(keys.tenantUsage(tenant), "day", "dispatches", "wallMs", "cpuMs")
+        .time();
+      return budgetUsage(await runPipeline(pipeline));
+    },
 
     async list({ tenant, sessionId, state, limit, cursor }): Promise<CommandPage> {
       const index = sessionId === null ? keys.tenantIndex(tenant) : keys.sessionIndex(sessionId);
@@ -187,15 +209,26 @@ export function createRedisCommandStore(deps: {
       return { records, nextCursor: after };
     },
 
-    async claim({ commandId, workerId, fence, containerId }): Promise<ClaimAnswer> {
+    async claim({ commandId, workerId, fence, containerId, seen }): Promise<ClaimAnswer> {
+      const denied = writeResult(
+        unstartedResult(neverStarted("denied", "at dispatch: the session's grant is revoked or expired")),
+      );
       const cancelled = writeResult(unstartedResult(neverStarted("cancelled", "the session was removed")));
       const reply = (await runOn(
         "claim",
         commandId,
-        [workerId, fence, containerId, cancelled.result],
+        [
+          workerId,
+          fence,
+          containerId,
+          cancelled.result,
+          denied.result,
+          seen === null ? "" : String(seen.sessionVersion),
+          seen === null ? "" : writeLabel(seen.label),
+        ],
         ["not_queued", "missing"],
       )) as [string, unknown?];
-      if (reply[0] === "no_lease") return { kind: "no_lease" };
+      if (reply[0] === "no_lease" || reply[0] === "session_changed") return { kind: reply[0] };
       if (reply[0] !== "claimed")
         return { kind: "not_queued", state: reply[1] as CommandRecord["state"] | "missing" };
       const record = readRecord(pairs(reply[1] as string[]));
@@ -210,7 +243,9 @@ export function createRedisCommandStore(deps: {
     async finish(commandId, fence, result) {
       const written = writeResult(result);
       const isNeverStarted = result.effect === "none" && result.outcome !== "start_failed";
-      const args = [fence, written.result, written.output, isNeverStarted ? "1" : "0"];
+      const { wallMs, cpuMs } = usedTime(result);
+      const used = [wallMs, cpuMs].map((each) => (each === null ? "" : String(each)));
+      const args = [fence, written.result, written.output, isNeverStarted ? "1" : "0", ...used];
       const stands = (await runOn("finish", commandId, args, 0)) === 1;
       trimSometimes();
       return stands;
@@ -255,8 +290,50 @@ function quotaArguments(quotas: AdmissionQuotas): string[] {
     quotas.sessionQueued,
     quotas.tenantRequestsPerMinute,
     quotas.totalQueued,
+    quotas.tenantDispatchesPerDay,
+    quotas.tenantWallMsPerDay,
+    quotas.tenantCpuMsPerDay,
     quotas.tenantWeight,
   ].map((bound) => (bound === null ? "" : String(bound)));
+}
+
+/** The charge, and the least CPU time that any command is charged: that of a millisecond. */
+function chargeArguments(charge: Charge | undefined): string[] {
+  if (charge === undefined) return ["0", "0", "0"];
+  const least = charge.wallMs === 0 ? 0 : Math.ceil(charge.cpuMs / charge.wallMs);
+  return [charge.wallMs, charge.cpuMs, least].map(String);
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+function budgetUsage(replies: readonly unknown[]): BudgetUsage {
+  const [
+    tenantQueued,
+    tenantInFlight,
+    sessionQueued,
+    sessionInFlight,
+    queued,
+    awaiting,
+    arrival,
+    spent,
+    time,
+  ] = replies as [number, number, number, number, number, number, string | null, (string | null)[], string[]];
+  const nowMs = Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000);
+  const day = Math.floor(nowMs / DAY_MS);
+  const [storedDay, dispatches, wallMs, cpuMs] = spent.map(Number);
+  const isToday = (storedDay ?? 0) >= day;
+  return {
+    tenantQueued,
+    tenantInFlight,
+    sessionQueued,
+    sessionInFlight,
+    totalQueued: queued + awaiting,
+    rateAheadMs: Math.max(0, Number(arrival ?? 0) - nowMs),
+    today: isToday
+      ? { dispatches: dispatches ?? 0, wallMs: wallMs ?? 0, cpuMs: cpuMs ?? 0 }
+      : { dispatches: 0, wallMs: 0, cpuMs: 0 },
+    msUntilTomorrow: (Math.max(day, storedDay ?? 0) + 1) * DAY_MS - nowMs,
+  };
 }
 
 function admissionAnswer(reply: readonly string[]): AdmissionAnswer {
@@ -269,10 +346,14 @@ function admissionAnswer(reply: readonly string[]): AdmissionAnswer {
     case "quota":
       return {
         kind,
-        quota: first as keyof AdmissionQuotas,
+        quota: first as FullQuota,
         limit: Number(limit),
         retryAfterMs: Number(retryAfterMs),
       };
+    case "budget_exhausted":
+      return { kind, budget: first as "wall" | "cpu" };
+    case "session_changed":
+    case "budget_changed":
     case "idempotency_mismatch":
     case "session_gone":
     case "grant_exhausted":

@@ -4,7 +4,7 @@ import type { SessionStore } from "../../ports/session-store.js";
 import type { Keys } from "./keys.js";
 import { runPipeline } from "./pipeline.js";
 import type { RunScript } from "./scripts.js";
-import { readSession, writeSession } from "./session-format.js";
+import { readLabel, readSession, writeLabel, writeSession } from "./session-format.js";
 import { orUnavailable } from "./store-failure.js";
 
 /** Sessions as one hash each; what a grant has left are fields of it, which admission takes from. */
@@ -63,6 +63,35 @@ export function createRedisSessionStore(deps: {
       return (await deps.runScript("set-cwd", [keys.session(sessionId)], [tenant, cwd])) === 1;
     },
 
+    async revoke(tenant, sessionId) {
+      return (await deps.runScript("revoke-session", [keys.session(sessionId)], [tenant])) === 1;
+    },
+
+    async objectLabels(tenant, sessionId, objectIds) {
+      if (objectIds.length === 0) return [];
+      const rows = await orUnavailable(() => redis.hmget(keys.sessionObjects(sessionId), ...objectIds));
+      return rows.map((text) => {
+        const label = text === null ? null : readLabel(text);
+        // A session's id is not yet a right to its objects.
+        return label?.tenant === tenant ? label : null;
+      });
+    },
+
+    async putObject({ tenant, sessionId, objectId, expected, label, maxObjects }) {
+      const reply = await deps.runScript(
+        "put-object",
+        [keys.session(sessionId), keys.sessionObjects(sessionId)],
+        [
+          tenant,
+          objectId,
+          expected === null ? "" : writeLabel(expected),
+          writeLabel(label),
+          String(maxObjects),
+        ],
+      );
+      return reply as Awaited<ReturnType<SessionStore["putObject"]>>;
+    },
+
     async remove(tenant, sessionId) {
       const session = await get(tenant, sessionId);
       if (session === null) return null;
@@ -73,6 +102,7 @@ export function createRedisSessionStore(deps: {
           keys.sessionOpen(sessionId),
           keys.tenantSessions(tenant),
           keys.workspaceSessions(tenant, session.workspaceId),
+          keys.sessionObjects(sessionId),
         ],
         [sessionId, tenant],
       );

@@ -17,6 +17,8 @@ const OTHER_SCRIPTS = [
   "lead",
   "create-session",
   "set-cwd",
+  "revoke-session",
+  "put-object",
   "remove-session",
   "rebase-priorities",
   "claim-webhook",

@@ -40,7 +40,7 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
   },
   bailiff_claims_refused_total: {
     kind: "counter",
-    help: "Claims refused: the command was no longer queued, or this worker had lost its lease.",
+    help: "Claims refused: the command was no longer queued, its session had changed, or this worker had lost its lease.",
     labels: ["reason"],
   },
   bailiff_store_retries_total: {
@@ -67,6 +67,11 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
     kind: "counter",
     help: "Ends that could not be written at all; the reconciler ends such a command as lost.",
     labels: [],
+  },
+  bailiff_decisions_repeated_total: {
+    kind: "counter",
+    help: "Submits that were decided again because the session or what is left of a budget had changed meanwhile.",
+    labels: ["reason"],
   },
   bailiff_enqueue_failures_total: {
     kind: "counter",

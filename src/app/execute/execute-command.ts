@@ -6,7 +6,7 @@ import { classifyReport, lost, neverStarted } from "../../domain/outcome.js";
 import { dispatchedResult, unstartedResult } from "../../domain/result.js";
 import type { Clock } from "../../ports/clock.js";
 import type { HandlerAnswer } from "../../ports/command-queue.js";
-import type { ClaimAnswer, CommandStore } from "../../ports/command-store.js";
+import type { Claim, ClaimAnswer, CommandStore } from "../../ports/command-store.js";
 import { StoreUnavailable } from "../../ports/command-store.js";
 import type {
   ContainerPurpose,
@@ -22,6 +22,8 @@ import type { HeldCommands } from "./held-commands.js";
 
 /** A command that passed the re-check, with everything its container needs. */
 export interface DispatchPlan {
+  /** The session as the re-check saw it; null where no label came of it. */
+  readonly seen: Claim["seen"];
   readonly purpose: ContainerPurpose;
   /** The argv as dispatched (hardened where the git guard says so) and the whole environment. */
   readonly argv: readonly string[];
@@ -42,6 +44,8 @@ export interface ContainerLease {
 
 /** How often a container may fail to start before the command ends as `start_failed`. */
 const MAX_PREPARE_FAILURES = 3;
+/** How often a command is checked again because its session changed behind the check, before its entry goes back. */
+const MAX_RECHECKS = 5;
 /** The whole way to a ready container, over all its engine calls. */
 const ACQUIRE_LIMIT_MS = 60_000;
 /** Between two attempts to have the container of an unproven end removed. */
@@ -112,7 +116,7 @@ export function createExecuteCommand(deps: {
     record: CommandRecord,
     plan: DispatchPlan,
     container: ReadyContainer,
-  ): Promise<HandlerAnswer> => {
+  ): Promise<HandlerAnswer | "session_changed"> => {
     const fence = deps.ids.next("fen");
     const claimedAtMs = deps.clock.nowMs();
     // Known here before the claim: a cancel that comes right behind it must find the command.
@@ -125,6 +129,7 @@ export function createExecuteCommand(deps: {
           workerId: deps.workerId,
           fence,
           containerId: container.containerId,
+          seen: plan.seen,
         });
       } catch (error) {
         // The claim may have gone through all the same. Voiding its fence makes that harmless, and must happen:
@@ -136,6 +141,10 @@ export function createExecuteCommand(deps: {
       if (claim.kind === "no_lease") {
         deps.metrics.count("bailiff_claims_refused_total", { reason: "no_lease" });
         return "give_back";
+      }
+      if (claim.kind === "session_changed") {
+        deps.metrics.count("bailiff_claims_refused_total", { reason: "session_changed" });
+        return "session_changed";
       }
       if (claim.kind === "not_queued") {
         deps.metrics.count("bailiff_claims_refused_total", { reason: "not_queued" });
@@ -168,6 +177,23 @@ export function createExecuteCommand(deps: {
     } finally {
       active.leave();
     }
+  };
+
+  /** Dispatches under the state it was checked over: a session that changes in between is checked again. */
+  const dispatchAsChecked = async (
+    record: CommandRecord,
+    checked: DispatchPlan,
+    container: ReadyContainer,
+  ): Promise<HandlerAnswer> => {
+    let plan = checked;
+    for (let rechecks = 0; rechecks <= MAX_RECHECKS; rechecks += 1) {
+      const answer = await dispatch(record, plan, container);
+      if (answer !== "session_changed") return answer;
+      const again = await deps.recheck(record);
+      if (again.kind === "refuse") return endUnstarted(record, neverStarted("denied", again.detail));
+      plan = again.plan;
+    }
+    return "give_back";
   };
 
   const giveBackClaim = async (record: CommandRecord, fence: string): Promise<void> => {
@@ -252,7 +278,7 @@ export function createExecuteCommand(deps: {
     deps.metrics.observe("bailiff_container_acquire_seconds", (deps.clock.nowMs() - startedAtMs) / 1000);
     try {
       if (deps.draining.aborted) return "give_back";
-      return await dispatch(record, recheck.plan, container);
+      return await dispatchAsChecked(record, recheck.plan, container);
     } finally {
       deps.containers.dispose(container);
     }

@@ -8,6 +8,7 @@ import type { SessionStore } from "../../ports/session-store.js";
 import type { WorkspaceStore } from "../../ports/workspace-store.js";
 import { WorkspaceFault } from "../../ports/workspace-store.js";
 import type { Decider } from "../decide/decider.js";
+import type { Profile } from "../decide/profile-catalog.js";
 import type { Recheck } from "./execute-command.js";
 
 /** Where the container looks programs up; the same list is compiled into bailiff-init. */
@@ -66,13 +67,17 @@ export function createRecheckCommand(deps: {
     return {
       kind: "proceed",
       plan: {
+        seen:
+          decision.effectiveLabel === undefined
+            ? null
+            : { sessionVersion: session.version, label: decision.effectiveLabel },
         purpose: {
           tenant: record.tenant,
           workspaceId: record.workspaceId,
           workspacePath: located.path,
           uid: located.uid,
           gid: located.gid,
-          profile,
+          profile: withinMemory(profile, session.budget.maxMemoryBytes),
           commandId: record.id,
           deadlineMs: deps.clock.nowMs() + record.request.timeoutMs + deps.graceMs + DEADLINE_MARGIN_MS,
         },
@@ -92,6 +97,11 @@ export function createRecheckCommand(deps: {
 
 function refuse(detail: string): Recheck {
   return { kind: "refuse", decision: null, detail: `at dispatch: ${detail}` };
+}
+
+function withinMemory(profile: Profile, maxMemoryBytes: number | null): Profile {
+  if (maxMemoryBytes === null || maxMemoryBytes >= profile.limits.memoryBytes) return profile;
+  return { ...profile, limits: { ...profile.limits, memoryBytes: maxMemoryBytes } };
 }
 
 /** The grant as this command sees it: what its admission took for it is its own and not yet used. */

@@ -1,4 +1,6 @@
+import { initialLabel } from "../../domain/data-flow/data-flow.js";
 import type { SessionGrant } from "../../domain/decision/grant.js";
+import { UNBOUNDED_SESSION } from "../../domain/decision/session-budget.js";
 import { BailiffError } from "../../domain/errors.js";
 import type { Session } from "../../domain/session.js";
 import type { Clock } from "../../ports/clock.js";
@@ -25,7 +27,10 @@ export function createSessionServices(deps: {
   readonly defaultGrant: SessionGrant;
   readonly webhookTerms: WebhookTerms;
   readonly cancel: (commandId: string) => Promise<unknown>;
-}): Pick<BailiffServices, "createSession" | "getSession" | "listSessions" | "deleteSession" | "setCwd"> {
+}): Pick<
+  BailiffServices,
+  "createSession" | "getSession" | "listSessions" | "deleteSession" | "revokeSession" | "setCwd"
+> {
   const find = async (tenant: string, sessionId: string): Promise<Session> => {
     requireId("ses", "session", sessionId);
     const session = await deps.sessions.get(tenant, sessionId);
@@ -40,7 +45,8 @@ export function createSessionServices(deps: {
       const workspace = await usable(() => deps.workspaces.get(principal.tenant, wanted.workspaceId));
       if (workspace === null) throw notFound("workspace");
       const profile = wanted.profile ?? deps.defaultProfile;
-      if (findProfile(profile, deps.policy.current(), deps.images) === null) {
+      const policy = deps.policy.current();
+      if (findProfile(profile, policy, deps.images) === null) {
         throw new BailiffError("invalid_request", "the request is not valid", {
           faults: [{ path: "/profile", message: "no such profile" }],
         });
@@ -56,6 +62,9 @@ export function createSessionServices(deps: {
         profile,
         cwd: ".",
         grant: wanted.grant ?? deps.defaultGrant,
+        budget: wanted.budget ?? UNBOUNDED_SESSION,
+        label: initialLabel(policy, principal.tenant),
+        version: 1,
         createdBy: principal.id,
         createdAtMs: nowMs,
         ...(wanted.webhook === null ? {} : { webhook: wanted.webhook }),
@@ -80,6 +89,13 @@ export function createSessionServices(deps: {
       const unfinished = await deps.sessions.remove(principal.tenant, sessionId);
       if (unfinished === null) throw notFound("session");
       await Promise.all(unfinished.map((commandId) => deps.cancel(commandId)));
+    },
+
+    async revokeSession(principal, sessionId) {
+      requireScope(principal, "sessions:write");
+      requireId("ses", "session", sessionId);
+      if (!(await deps.sessions.revoke(principal.tenant, sessionId))) throw notFound("session");
+      return find(principal.tenant, sessionId);
     },
 
     async setCwd(principal, sessionId, path) {

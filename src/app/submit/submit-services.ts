@@ -1,5 +1,7 @@
-import type { CommandRecord } from "../../domain/command.js";
-import type { Decision } from "../../domain/decision/decision.js";
+import type { CommandRecord, CommandRequest } from "../../domain/command.js";
+import { type BudgetUsage, budgetState, timeoutWithinBudgetMs } from "../../domain/decision/budget-state.js";
+import { chargeFor } from "../../domain/decision/charge.js";
+import type { Decision, LayerName } from "../../domain/decision/decision.js";
 import { BailiffError } from "../../domain/errors.js";
 import { neverStarted } from "../../domain/outcome.js";
 import { unstartedResult } from "../../domain/result.js";
@@ -7,14 +9,20 @@ import type { Session } from "../../domain/session.js";
 import type { Principal } from "../../ports/authenticator.js";
 import type { Clock } from "../../ports/clock.js";
 import type { CommandQueue } from "../../ports/command-queue.js";
-import type { AdmissionAnswer, AdmissionQuotas, CommandStore } from "../../ports/command-store.js";
+import type { AdmissionAnswer, AdmissionQuotas, CommandStore, FullQuota } from "../../ports/command-store.js";
 import type { IdSource } from "../../ports/id-source.js";
 import type { SessionStore } from "../../ports/session-store.js";
 import type { Log, Metrics } from "../../ports/telemetry.js";
 import { notFound, requireId, requireScope } from "../access.js";
-import type { Decider } from "../decide/decider.js";
+import type { Answer, Decider } from "../decide/decider.js";
 import type { BailiffServices, Submission, SubmitOptions } from "../services.js";
 import { deniedError } from "./denied-error.js";
+
+/** An answer that stands: the others ask for another decision. */
+type Settled = Exclude<AdmissionAnswer, { kind: "session_changed" | "budget_changed" }>;
+
+/** How often one submit is decided before the caller is told that its session does not hold still. */
+const MAX_DECISIONS = 8;
 
 /** Use cases that turn a submission into a decision and, where it may, into a queued command. */
 export function createSubmitServices(deps: {
@@ -36,13 +44,34 @@ export function createSubmitServices(deps: {
     return session;
   };
 
+  /** What the pipeline says of it now, with the time it may take by what is left; consumes nothing. */
+  const decideNow = async (
+    principal: Principal,
+    session: Session,
+    submission: Submission,
+    usage: BudgetUsage,
+  ): Promise<Answer & { readonly request: CommandRequest }> => {
+    const budget = budgetState(usage, deps.quotasOf(session.tenant), session.budget);
+    const { nanoCpus } = deps.decider.profileOf(session).limits;
+    const timeoutMs = timeoutWithinBudgetMs(submission.timeoutMs, nanoCpus, budget);
+    const request = { ...submission, timeoutMs, cwd: session.cwd };
+    const question = { session, scopes: principal.scopes, request };
+    return { ...(await deps.decider.decide({ ...question, budget })), request };
+  };
+
   const build = async (
     principal: Principal,
     session: Session,
     submission: Submission,
   ): Promise<CommandRecord> => {
-    const request = { ...submission, cwd: session.cwd };
-    const { decision, profile } = await deps.decider.decide({ session, scopes: principal.scopes, request });
+    const usage = await deps.commands.usage(session.tenant, session.id);
+    let answer = await decideNow(principal, session, submission, usage);
+    if (denyingLayer(answer.decision) === "budget") {
+      // Whether there is room is for the admission to say: it knows a repeated submit, and names the quota.
+      const request = { ...answer.request, timeoutMs: submission.timeoutMs };
+      answer = { ...(await deps.decider.decide({ session, scopes: principal.scopes, request })), request };
+    }
+    const { decision, profile, request } = answer;
     const nowMs = deps.clock.nowMs();
     const state = stateFor(decision);
     return {
@@ -68,8 +97,37 @@ export function createSubmitServices(deps: {
       cancelRequested: false,
       approvalId: null,
       result: state === "finished" ? unstartedResult(neverStarted("denied", null)) : null,
+      ...(state === "finished" ? {} : { charge: chargeFor(request.timeoutMs, profile.limits.nanoCpus) }),
       ...(session.webhook === undefined ? {} : { webhook: session.webhook }),
     };
+  };
+
+  /** Decides and admits; again where the session or the budget changed in between, so that no decision is older than its admission. */
+  const decideAndAdmit = async (
+    principal: Principal,
+    sessionId: string,
+    submission: Submission,
+    idempotency: SubmitOptions["idempotency"],
+  ): Promise<{ readonly record: CommandRecord; readonly answer: Settled }> => {
+    for (let tries = 0; tries < MAX_DECISIONS; tries += 1) {
+      const session = await find(principal, sessionId);
+      const record = await build(principal, session, submission);
+      const answer = await deps.commands.admit({
+        record,
+        idempotency,
+        quotas: deps.quotasOf(principal.tenant),
+        sessionVersion: session.version,
+      });
+      if (answer.kind === "session_changed" || answer.kind === "budget_changed") {
+        deps.metrics.count("bailiff_decisions_repeated_total", { reason: answer.kind });
+        continue;
+      }
+      for (const layer of record.decision.layers) {
+        deps.metrics.count("bailiff_decisions_total", { layer: layer.layer, verdict: layer.verdict });
+      }
+      return { record, answer };
+    }
+    throw new BailiffError("conflict", "the session kept changing while this was decided; send it again");
   };
 
   /** A lost enqueue loses nothing: the record is the truth and the reconciler queues it again. */
@@ -88,16 +146,7 @@ export function createSubmitServices(deps: {
 
   return {
     async submitCommand(principal, sessionId, submission, options) {
-      const session = await find(principal, sessionId);
-      const record = await build(principal, session, submission);
-      for (const layer of record.decision.layers) {
-        deps.metrics.count("bailiff_decisions_total", { layer: layer.layer, verdict: layer.verdict });
-      }
-      const answer = await deps.commands.admit({
-        record,
-        idempotency: options.idempotency,
-        quotas: deps.quotasOf(principal.tenant),
-      });
+      const { record, answer } = await decideAndAdmit(principal, sessionId, submission, options.idempotency);
       if (answer.kind === "duplicate") {
         const original = await deps.commands.waitForEnd(answer.commandId, options.waitMs, options.signal);
         if (original === null) throw notFound("command");
@@ -108,7 +157,7 @@ export function createSubmitServices(deps: {
       deps.log.info(
         {
           command_id: record.id,
-          session_id: session.id,
+          session_id: record.sessionId,
           tenant: record.tenant,
           verdict: record.decision.verdict,
           state: record.state,
@@ -124,11 +173,8 @@ export function createSubmitServices(deps: {
 
     async explain(principal, sessionId, submission) {
       const session = await find(principal, sessionId);
-      const { decision } = await deps.decider.decide({
-        session,
-        scopes: principal.scopes,
-        request: { ...submission, cwd: session.cwd },
-      });
+      const usage = await deps.commands.usage(session.tenant, session.id);
+      const { decision } = await decideNow(principal, session, submission, usage);
       return decision;
     },
   };
@@ -139,7 +185,11 @@ function stateFor(decision: Decision): CommandRecord["state"] {
   return decision.verdict === "ask" ? "awaiting_approval" : "queued";
 }
 
-function refusal(answer: Exclude<AdmissionAnswer, { kind: "admitted" | "duplicate" }>): BailiffError {
+function denyingLayer(decision: Decision): LayerName | undefined {
+  return decision.layers.find((layer) => layer.verdict === "deny")?.layer;
+}
+
+function refusal(answer: Exclude<Settled, { kind: "admitted" | "duplicate" }>): BailiffError {
   switch (answer.kind) {
     case "idempotency_mismatch":
       return new BailiffError("idempotency_mismatch", "this Idempotency-Key came before with another body");
@@ -147,17 +197,37 @@ function refusal(answer: Exclude<AdmissionAnswer, { kind: "admitted" | "duplicat
       return notFound("session");
     case "grant_exhausted":
       return new BailiffError("grant_exhausted", "the session's grant is used up, expired or revoked");
+    case "budget_exhausted":
+      return new BailiffError(
+        "budget_exhausted",
+        `nothing is left of the session's ${answer.budget} time, or its unfinished commands hold the rest`,
+        { extensions: { budget: `${answer.budget}_seconds` } },
+      );
     case "quota": {
-      const code =
-        answer.quota === "totalQueued"
-          ? "overloaded"
-          : answer.quota === "tenantRequestsPerMinute"
-            ? "rate_limited"
-            : "quota_exceeded";
-      return new BailiffError(code, `the limit of ${answer.limit} (${answer.quota}) is reached`, {
+      const { name, unitMs } = QUOTAS[answer.quota];
+      const limit = answer.limit / unitMs;
+      return new BailiffError(codeOf(answer.quota), `the limit of ${limit} (${name}) is reached`, {
         retryAfterMs: answer.retryAfterMs,
-        extensions: { quota: answer.quota, limit: answer.limit },
+        extensions: { quota: name, limit },
       });
     }
   }
 }
+
+function codeOf(quota: FullQuota): "overloaded" | "rate_limited" | "quota_exceeded" {
+  if (quota === "totalQueued") return "overloaded";
+  return quota === "tenantRequestsPerMinute" ? "rate_limited" : "quota_exceeded";
+}
+
+/** Quotas in the words and units of the configuration, which callers see. */
+const QUOTAS: Readonly<Record<FullQuota, { readonly name: string; readonly unitMs: number }>> = {
+  totalQueued: { name: "total_queued", unitMs: 1 },
+  tenantQueued: { name: "queued", unitMs: 1 },
+  tenantConcurrent: { name: "concurrent", unitMs: 1 },
+  sessionQueued: { name: "session_queued", unitMs: 1 },
+  sessionConcurrent: { name: "session_concurrent", unitMs: 1 },
+  tenantRequestsPerMinute: { name: "requests_per_minute", unitMs: 1 },
+  tenantDispatchesPerDay: { name: "dispatches_per_day", unitMs: 1 },
+  tenantWallMsPerDay: { name: "wall_seconds_per_day", unitMs: 1000 },
+  tenantCpuMsPerDay: { name: "cpu_seconds_per_day", unitMs: 1000 },
+};

@@ -22,6 +22,28 @@ export type LabelJoin =
   | { readonly ok: true; readonly label: Label }
   | { readonly ok: false; readonly code: "label_unknown" | "label_mixed_tenants"; readonly reason: string };
 
+/** What raising a label to another one is: a step up (or none), a step down somewhere, or not to be said. */
+export type LabelStep = "same" | "up" | "down" | "unknown";
+
+/** Whether every part of the label stays or rises: sensitivity up, trust down, categories more. `unknown` with words the policy does not define. */
+export function labelStep(from: Label, to: Label, scales: LabelScales): LabelStep {
+  const joined = joinLabels(from, [to], scales);
+  if (!joined.ok) return "unknown";
+  if (!sameLabel(joined.label, to)) return "down";
+  return sameLabel(from, to) ? "same" : "up";
+}
+
+/** Whether two labels say the same; their categories are sorted. */
+export function sameLabel(one: Label, other: Label): boolean {
+  return (
+    one.sensitivity === other.sensitivity &&
+    one.trust === other.trust &&
+    one.tenant === other.tenant &&
+    one.categories.length === other.categories.length &&
+    one.categories.every((category, i) => category === other.categories[i])
+  );
+}
+
 /** Joins labels: highest sensitivity, lowest trust, union of categories; never across tenants, never with unknown words. */
 export function joinLabels(first: Label, rest: readonly Label[], scales: LabelScales): LabelJoin {
   let sensitivity = -1;

@@ -40,8 +40,3 @@ export function budgetVerdict(state: BudgetState): LayerVerdict {
   }
   return { layer: "budget", verdict: "pass", code: "ok", reason: "every quota has room" };
 }
-
-/** The timeout a command may have: what was asked for, lowered to the wall time that is left. */
-export function timeoutWithinBudgetMs(requestedMs: number, state: BudgetState): number {
-  return state.wallMsLeft === null ? requestedMs : Math.min(requestedMs, Math.max(0, state.wallMsLeft));
-}

@@ -42,7 +42,12 @@ describe("admission", () => {
     const session = await createSession({ grant: { dispatchesLeft: 10 } });
     const idempotency = { key: "any text: {*} \u0000", bodyHash: "h1" };
     const answers = await times(50, () =>
-      fixture.commands.admit({ record: aRecord(session), idempotency, quotas: NO_QUOTAS }),
+      fixture.commands.admit({
+        record: aRecord(session),
+        idempotency,
+        quotas: NO_QUOTAS,
+        sessionVersion: null,
+      }),
     );
     expect(answers.filter((answer) => answer.kind === "admitted")).toHaveLength(1);
     const duplicates = answers.filter((answer) => answer.kind === "duplicate");
@@ -52,6 +57,7 @@ describe("admission", () => {
       record: aRecord(session),
       idempotency: { ...idempotency, bodyHash: "h2" },
       quotas: NO_QUOTAS,
+      sessionVersion: null,
     });
     expect(changed).toEqual({ kind: "idempotency_mismatch" });
     await expectConsistent(fixture, { [session.id]: 10 });
@@ -66,6 +72,7 @@ describe("admission", () => {
         record: aRecord(session),
         idempotency,
         quotas: NO_QUOTAS,
+        sessionVersion: null,
       });
       expect(answer.kind).toBe("admitted");
     }
@@ -73,7 +80,12 @@ describe("admission", () => {
 
   it("answers the same admission again as the first time and takes nothing twice", async () => {
     const session = await createSession({ grant: { dispatchesLeft: 3 } });
-    const admission = { record: aRecord(session), idempotency: null, quotas: NO_QUOTAS };
+    const admission = {
+      record: aRecord(session),
+      idempotency: null,
+      quotas: NO_QUOTAS,
+      sessionVersion: null,
+    };
     const first = await fixture.commands.admit(admission);
     expect(await fixture.commands.admit(admission)).toEqual(first);
     await expectConsistent(fixture, { [session.id]: 3 });
@@ -82,7 +94,12 @@ describe("admission", () => {
   it("admits exactly one of 50 concurrent submits against a grant of one", async () => {
     const session = await createSession({ grant: { dispatchesLeft: 1 } });
     const answers = await times(50, () =>
-      fixture.commands.admit({ record: aRecord(session), idempotency: null, quotas: NO_QUOTAS }),
+      fixture.commands.admit({
+        record: aRecord(session),
+        idempotency: null,
+        quotas: NO_QUOTAS,
+        sessionVersion: null,
+      }),
     );
     expect(answers.filter((answer) => answer.kind === "admitted")).toHaveLength(1);
     expect(answers.filter((answer) => answer.kind === "grant_exhausted")).toHaveLength(49);
@@ -124,6 +141,7 @@ describe("admission", () => {
           record: { ...record, decision: { ...record.decision, grantedVector } },
           idempotency: null,
           quotas: NO_QUOTAS,
+          sessionVersion: null,
         })
         .then((answer) => ({ answer, record }));
     };
@@ -137,7 +155,9 @@ describe("admission", () => {
 
   it("refuses under a session that is gone, of another tenant, revoked or expired", async () => {
     const admit = (record: ReturnType<typeof aRecord>) =>
-      fixture.commands.admit({ record, idempotency: null, quotas: NO_QUOTAS }).then((answer) => answer.kind);
+      fixture.commands
+        .admit({ record, idempotency: null, quotas: NO_QUOTAS, sessionVersion: null })
+        .then((answer) => answer.kind);
     expect(await admit(aRecord(aSession()))).toBe("session_gone");
     const session = await createSession();
     expect(await admit({ ...aRecord(session), tenant: "other" })).toBe("session_gone");
@@ -165,6 +185,7 @@ describe("admission", () => {
         record: aRecord(session, { createdAtMs }),
         idempotency: null,
         quotas: { ...NO_QUOTAS, [quota]: limit },
+        sessionVersion: null,
       }),
     );
     expect(answers.filter((answer) => answer.kind === "admitted")).toHaveLength(limit);
@@ -182,7 +203,7 @@ describe("admission", () => {
     const submit = (state: "queued" | "awaiting_approval", quotas: Partial<AdmissionQuotas>) => {
       const record = aRecord(session, { state });
       return fixture.commands
-        .admit({ record, idempotency: null, quotas: { ...NO_QUOTAS, ...quotas } })
+        .admit({ record, idempotency: null, quotas: { ...NO_QUOTAS, ...quotas }, sessionVersion: null })
         .then((answer) => ({ id: record.id, kind: answer.kind }));
     };
     const awaiting = await submit("awaiting_approval", { tenantQueued: 1 });
@@ -203,10 +224,14 @@ describe("admission", () => {
         record: aRecord(session),
         idempotency: null,
         quotas: { ...NO_QUOTAS, tenantRequestsPerMinute: 60 },
+        sessionVersion: null,
       });
     // As it stands after sixty requests just now: a minute ahead of the time.
     const [seconds] = await fixture.redis.time();
-    await fixture.redis.set(`{bailiff:${fixture.deployment}}:tenant:acme:rate`, (Number(seconds) + 60) * 1_000);
+    await fixture.redis.set(
+      `{bailiff:${fixture.deployment}}:tenant:acme:rate`,
+      (Number(seconds) + 60) * 1_000,
+    );
     const refused = await submit();
     if (refused.kind !== "quota") throw new Error(refused.kind);
     expect(refused.retryAfterMs).toBeGreaterThan(0);
@@ -223,6 +248,7 @@ describe("admission", () => {
       record: aRecord(session),
       idempotency: { key: "k", bodyHash: "h" },
       quotas: { ...NO_QUOTAS, tenantRequestsPerMinute: 5 },
+      sessionVersion: null,
     });
     expect(await fixture.redis.dbsize()).toBe(before);
   });

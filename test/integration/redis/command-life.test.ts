@@ -53,6 +53,7 @@ describe("the life of a command in Redis", () => {
         workerId,
         fence,
         containerId: "c1",
+        seen: null,
       });
       expect(claim.kind).toBe("claimed");
       expect(await commands.finish(commandId, fence, result)).toBe(true);
@@ -69,6 +70,7 @@ describe("the life of a command in Redis", () => {
       containerId: "c1",
       dispatchedAtMs: ended?.dispatchedAtMs,
       finishedAtMs: ended?.finishedAtMs,
+      charge: { wallMs: 5, cpuMs: 1 },
       result,
     });
     expect(ended?.dispatchedAtMs).toBeGreaterThanOrEqual(record.createdAtMs);
@@ -106,7 +108,13 @@ describe("the life of a command in Redis", () => {
     const session = aSession();
     await fixture.sessions.create(session);
     const { record } = await admitQueued(fixture, session);
-    const claim = { commandId: record.id, workerId: "wrk_none", fence: "fen_a", containerId: "c" };
+    const claim = {
+      commandId: record.id,
+      workerId: "wrk_none",
+      fence: "fen_a",
+      containerId: "c",
+      seen: null,
+    };
     const lease = { workerId: "wrk_none", engineId: "e" };
     expect(await fixture.commands.claim(claim)).toEqual({ kind: "no_lease" });
     await fixture.leases.heartbeat({ ...lease, leaseMs: -1 });
@@ -122,7 +130,13 @@ describe("the life of a command in Redis", () => {
     const { record } = await admitQueued(fixture, session);
     const lease = { workerId: "wrk_x", engineId: "engine-x" };
     await leases.heartbeat({ ...lease, leaseMs: 60_000 });
-    await commands.claim({ commandId: record.id, workerId: "wrk_x", fence: "fen_x", containerId: "c" });
+    await commands.claim({
+      commandId: record.id,
+      workerId: "wrk_x",
+      fence: "fen_x",
+      containerId: "c",
+      seen: null,
+    });
     const verdict = unstartedResult(lost("the worker is gone"));
     expect(await leases.orphaned(10)).toEqual([]);
     expect(await leases.declareLost(record.id, "fen_x", verdict)).toBe(false);
@@ -168,7 +182,12 @@ describe("the life of a command in Redis", () => {
     const session = aSession({ grant: { dispatchesLeft: 1 } });
     await fixture.sessions.create(session);
     const record = aRecord(session, { state: "finished" });
-    const answer = await fixture.commands.admit({ record, idempotency: null, quotas: NO_QUOTAS });
+    const answer = await fixture.commands.admit({
+      record,
+      idempotency: null,
+      quotas: NO_QUOTAS,
+      sessionVersion: null,
+    });
     expect(answer).toEqual({ kind: "admitted", priority: 0 });
     expect(await fixture.commands.get(record.id)).toEqual(record);
     expect((await fixture.sessions.get("acme", session.id))?.grant.dispatchesLeft).toBe(1);

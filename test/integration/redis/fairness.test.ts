@@ -40,6 +40,7 @@ async function submit(session: Session, weight = 1): Promise<number> {
     record,
     idempotency: null,
     quotas: { ...NO_QUOTAS, tenantWeight: weight },
+    sessionVersion: null,
   });
   if (answer.kind !== "admitted") throw new Error(answer.kind);
   await fixture.queue.enqueue("default", {

@@ -58,6 +58,7 @@ describe("leases", () => {
         workerId,
         fence: freshId("fen"),
         containerId: "c",
+        seen: null,
       });
       dispatched.push(record.id);
     }
@@ -136,6 +137,7 @@ describe("clocks that disagree", () => {
         workerId: "wrk_a",
         fence: "fen_a",
         containerId: "c",
+        seen: null,
       });
       expect(claim.kind).toBe("claimed");
       skewBy(otherSkewMs);
@@ -167,6 +169,7 @@ describe("clocks that disagree", () => {
         workerId: "wrk_a",
         fence: "fen_a",
         containerId: "c",
+        seen: null,
       });
       await fixture.leases.leave("wrk_a");
       const [orphan] = await fixture.leases.orphaned(10);

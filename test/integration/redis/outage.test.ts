@@ -52,7 +52,13 @@ describe("an outage of Redis", () => {
     await server.kill();
     const { commands, sessions, leases, queue } = fixture;
     for (const use of [
-      () => commands.admit({ record: aRecord(session), idempotency: null, quotas: NO_QUOTAS }),
+      () =>
+        commands.admit({
+          record: aRecord(session),
+          idempotency: null,
+          quotas: NO_QUOTAS,
+          sessionVersion: null,
+        }),
       () => commands.get(record.id),
       () => commands.list({ tenant: "acme", sessionId: null, state: null, limit: 5, cursor: null }),
       () => claimFor(fixture, record.id),
@@ -143,6 +149,7 @@ describe("a Redis that can't write", () => {
         record: aRecord(session),
         idempotency: { key: "k", bodyHash: "h" },
         quotas: { ...NO_QUOTAS, tenantRequestsPerMinute: 100 },
+        sessionVersion: null,
       }),
     );
     await expectUnavailableAtOnce(() => fixture.sessions.create(aSession()));
@@ -166,7 +173,12 @@ describe("a Redis that can't write", () => {
     await fixture.sessions.create(session);
     await fixture.redis.call("REPLICAOF", "127.0.0.1", "1");
     await expectUnavailableAtOnce(() =>
-      fixture.commands.admit({ record: aRecord(session), idempotency: null, quotas: NO_QUOTAS }),
+      fixture.commands.admit({
+        record: aRecord(session),
+        idempotency: null,
+        quotas: NO_QUOTAS,
+        sessionVersion: null,
+      }),
     );
     await fixture.redis.call("REPLICAOF", "NO", "ONE");
     await until(() => fixture.isAnswering());

@@ -40,7 +40,12 @@ it("leaves nothing of ended commands when their retention is over, and all of on
   const whileOpen = await keysOf(fixture);
   for (let i = 0; i < 20; i += 1) {
     const record = aRecord(session, i % 5 === 0 ? { state: "finished" } : {});
-    await commands.admit({ record, idempotency: { key: `k${i}`, bodyHash: "h" }, quotas: NO_QUOTAS });
+    await commands.admit({
+      record,
+      idempotency: { key: `k${i}`, bodyHash: "h" },
+      quotas: NO_QUOTAS,
+      sessionVersion: null,
+    });
     if (i % 2 === 0) await commands.endUnstarted(record.id, CANCELLED);
     else {
       await claimFor(fixture, record.id, `fen_${i}`);
@@ -63,7 +68,7 @@ it("leaves nothing of ended commands when their retention is over, and all of on
   });
   await trimListings(redis, createKeys(fixture.deployment));
   const left = (await keysOf(fixture)).filter((name) => !before.includes(name));
-  expect(left).toEqual(["pool:default:fair"]);
+  expect(left).toEqual(["pool:default:fair", "tenant:acme:usage"]);
 });
 
 it("takes what is over out of the listings when other commands end, without being asked", async () => {

@@ -92,7 +92,12 @@ function onCommand(
 const admit = (state: "queued" | "awaiting_approval") =>
   step(`admit ${state}`, async (model, real) => {
     const record = aRecord(real.session, { state });
-    const answer = await fixture.commands.admit({ record, idempotency: null, quotas: NO_QUOTAS });
+    const answer = await fixture.commands.admit({
+      record,
+      idempotency: null,
+      quotas: NO_QUOTAS,
+      sessionVersion: null,
+    });
     if (!model.isSessionThere) {
       expect(answer).toEqual({ kind: "session_gone" });
     } else if (model.dispatchesLeft === 0) {
@@ -119,6 +124,7 @@ const claim = (nth: number, fence: string) =>
       workerId: real.workerId,
       fence,
       containerId: "c",
+      seen: null,
     });
     if (command.state === "dispatched" && command.fence === fence) {
       expect(answer.kind).toBe("claimed");
@@ -296,13 +302,18 @@ describe("the state machine of a command", () => {
             aRecord(session, { state: "awaiting_approval" }),
           ];
           for (const record of records)
-            await fixture.commands.admit({ record, idempotency: null, quotas: NO_QUOTAS });
+            await fixture.commands.admit({
+              record,
+              idempotency: null,
+              quotas: NO_QUOTAS,
+              sessionVersion: null,
+            });
           const verdicts = new Map<string, unknown>();
           for (const [i, round] of rounds.entries()) {
             await Promise.all(
               round.map(async ({ kind, nth: n, fence: f }) => {
                 const id = records[n]?.id ?? "";
-                const holder = { commandId: id, workerId, fence: f, containerId: "c" };
+                const holder = { commandId: id, workerId, fence: f, containerId: "c", seen: null };
                 if (kind === "claim") {
                   await fixture.leases.heartbeat({ workerId, engineId: "e", leaseMs: 60_000 });
                   await fixture.commands.claim(holder);

@@ -7,6 +7,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   unauthenticated:
     "Send a valid key: `Authorization: Bearer …`. Nothing says whether a key is unknown, expired or malformed.",
   insufficient_scope: "Use a key that has the scope named in `detail`.",
+  origin_refused: "Call from a program, not from a page of another site.",
   denied:
     "Final for this request; `decision` has every layer's verdict. Do not reword or wrap the command to get round it.",
   not_found: "It does not exist, or it is another tenant's: the two look alike.",
@@ -18,6 +19,8 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   payload_too_large: "Send less. The limit is the service's `request_body_bytes`.",
   unsupported_media_type: "Send `Content-Type: application/json`, in UTF-8, not compressed.",
   grant_exhausted: "Ask the operator for another session or grant.",
+  budget_exhausted:
+    "Nothing is left of the session's wall or CPU time, or its own unfinished commands hold the rest. Ask the operator for another session.",
   quota_exceeded: "Wait for running commands to end; come back after `Retry-After` seconds.",
   rate_limited: "Come back after `Retry-After` seconds.",
   overloaded: "Nothing was accepted. Come back after `Retry-After` seconds.",

@@ -1,7 +1,8 @@
-import type { BailiffServices } from "../../../src/app/services.js";
+import type { BailiffServices, SourceObject } from "../../../src/app/services.js";
 import type { CommandRecord, CommandResult } from "../../../src/domain/command.js";
 import type { Decision } from "../../../src/domain/decision/decision.js";
 import type { SessionGrant } from "../../../src/domain/decision/grant.js";
+import { UNBOUNDED_SESSION } from "../../../src/domain/decision/session-budget.js";
 import { BailiffError } from "../../../src/domain/errors.js";
 import { formatId } from "../../../src/domain/ids.js";
 import { neverStarted } from "../../../src/domain/outcome.js";
@@ -84,6 +85,7 @@ export function createInMemoryServices(): InMemoryServices {
   const workspaces = new Map<string, Workspace>();
   const sessions = new Map<string, Session>();
   const commands = new Map<string, CommandRecord>();
+  const objects = new Map<string, SourceObject>();
   const keys = new Map<string, { commandId: string; bodyHash: string }>();
   let counter = 0;
   let aborted = 0;
@@ -172,11 +174,14 @@ export function createInMemoryServices(): InMemoryServices {
         profile: wanted.profile ?? "default",
         cwd: ".",
         grant: wanted.grant ?? OPEN_GRANT,
+        budget: wanted.budget ?? UNBOUNDED_SESSION,
+        label: { sensitivity: "public", trust: "unknown", categories: [], tenant: principal.tenant },
+        version: 1,
         createdBy: principal.id,
         createdAtMs: 1_700_000_000_000,
       };
       sessions.set(created.id, created);
-      return created;
+      return { session: created, webhookSecret: null };
     },
     async getSession(principal, id) {
       enter(principal, "sessions:read");
@@ -191,6 +196,29 @@ export function createInMemoryServices(): InMemoryServices {
       enter(principal, "sessions:write");
       session(principal, id);
       sessions.delete(id);
+    },
+    async revokeSession(principal, id) {
+      enter(principal, "sessions:write");
+      const open = session(principal, id);
+      const revoked = { ...open, grant: { ...open.grant, revoked: true } };
+      sessions.set(id, revoked);
+      return revoked;
+    },
+    async putSourceObject(principal, id, objectId, words) {
+      enter(principal, "sessions:write");
+      session(principal, id);
+      const key = `${id}/${objectId}`;
+      const created = !objects.has(key);
+      const object = { objectId, label: { ...words, tenant: principal.tenant } };
+      objects.set(key, object);
+      return { ...object, created };
+    },
+    async getSourceObject(principal, id, objectId) {
+      enter(principal, "sessions:read");
+      session(principal, id);
+      const found = objects.get(`${id}/${objectId}`);
+      if (found === undefined) throw missing("source object");
+      return found;
     },
     async setCwd(principal, id, path) {
       enter(principal, "commands:write");

@@ -125,7 +125,7 @@ function worker(
   const execute = createExecuteCommand({
     commands,
     recheck: async () =>
-      parts.recheck ?? { kind: "proceed", plan: { purpose, argv: ["true"], environment: {} } },
+      parts.recheck ?? { kind: "proceed", plan: { seen: null, purpose, argv: ["true"], environment: {} } },
     containers,
     active: createActiveCommands(),
     held: createHeldCommands({ commands, log, metrics, pause: async () => {}, givesUp: () => false }),

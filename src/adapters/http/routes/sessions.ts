@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DEFAULT_PAGE } from "../../../contract/paging.js";
 import {
+  budgetFromWire,
   createdSessionSchema,
   cwdBodySchema,
   grantFromWire,
@@ -37,11 +38,12 @@ export function sessionRoutes(scope: HttpScope, deps: RouteDeps): void {
       },
     },
     async (request, reply) => {
-      const { workspace_id, profile, grant, webhook } = request.body;
+      const { workspace_id, profile, grant, budget, webhook } = request.body;
       const { session, webhookSecret } = await services.createSession(principalOf(request), {
         workspaceId: workspace_id,
         profile: profile ?? null,
         grant: grant === undefined ? null : grantFromWire(grant, defaultGrant),
+        budget: budget === undefined ? null : budgetFromWire(budget),
         webhook: webhook === undefined ? null : webhookFromWire(webhook),
       });
       return reply
@@ -104,6 +106,25 @@ export function sessionRoutes(scope: HttpScope, deps: RouteDeps): void {
       await services.deleteSession(principalOf(request), request.params.id);
       return reply.code(204).send();
     },
+  );
+
+  scope.post(
+    "/v1/sessions/:id/revoke",
+    {
+      schema: {
+        operationId: "revokeSession",
+        tags: ["sessions"],
+        summary:
+          "Revoke a session's grant at once: what is queued ends denied, what runs goes on, the session stays readable",
+        security: SECURITY,
+        params,
+        response: { 200: jsonResponse("The session.", sessionSchema), ...problemResponses(404) },
+      },
+    },
+    async (request, reply) =>
+      reply
+        .code(200)
+        .send(sessionToWire(await services.revokeSession(principalOf(request), request.params.id))),
   );
 
   scope.put(

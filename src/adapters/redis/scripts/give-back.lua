@@ -19,6 +19,6 @@ end
 leave('dispatched')
 enter('queued')
 redis.call('HSET', record, 'state', 'queued', 'givenBack', fence)
-redis.call('HDEL', record, 'fence', 'workerId', 'containerId', 'engineId', 'dispatchedAtMs')
+redis.call('HDEL', record, 'fence', 'workerId', 'containerId', 'engineId', 'dispatchedAtMs', 'label')
 announce('queued')
 return 1

@@ -9,7 +9,8 @@ local pool_queued, pool_fair = KEYS[10], KEYS[11]
 local closed, cancelling = KEYS[12], KEYS[13]
 local leases, engines = KEYS[14], KEYS[15]
 local webhooks_due = KEYS[16]
-local SHARED_KEYS = 16
+local session_in_flight, tenant_usage = KEYS[17], KEYS[18]
+local SHARED_KEYS = 18
 
 local changed_channel, cancel_channel = ARGV[1], ARGV[2]
 local id, closed_member = ARGV[3], ARGV[4]
@@ -31,10 +32,12 @@ local function leave(state)
     redis.call('SREM', pool_queued, id)
     redis.call('SREM', tenant_waiting, id)
     redis.call('SREM', tenant_in_flight, id)
+    redis.call('SREM', session_in_flight, id)
     redis.call('SREM', session_waiting, id)
   elseif state == 'dispatched' then
     redis.call('ZREM', dispatched, id)
     redis.call('SREM', tenant_in_flight, id)
+    redis.call('SREM', session_in_flight, id)
     redis.call('SREM', cancelling, id)
   end
 end
@@ -49,10 +52,12 @@ local function enter(state)
     redis.call('SADD', pool_queued, id)
     redis.call('SADD', tenant_waiting, id)
     redis.call('SADD', tenant_in_flight, id)
+    redis.call('SADD', session_in_flight, id)
     redis.call('SADD', session_waiting, id)
   elseif state == 'dispatched' then
     redis.call('ZADD', dispatched, now, id)
     redis.call('SADD', tenant_in_flight, id)
+    redis.call('SADD', session_in_flight, id)
   end
   redis.call('SADD', session_open, id)
 end
@@ -65,6 +70,13 @@ local function owe_webhook(state)
   return ' owed'
 end
 
+-- The label of what a command reads becomes the session's; its caller has seen that it is not below.
+local function raise_session_label(current, label)
+  if current == label then return end
+  redis.call('HSET', session, 'label', label)
+  redis.call('HINCRBY', session, 'version', 1)
+end
+
 local function announce(state)
   redis.call('PUBLISH', changed_channel, id .. ' ' .. state .. owe_webhook(state))
 end
@@ -75,24 +87,48 @@ local function retain()
   redis.call('ZADD', closed, string.format('%.0f', tonumber(now) + tonumber(result_ttl)), closed_member)
 end
 
--- What admission took from the grant for a command that provably never started.
-local function return_reservation()
-  local held = redis.call('HMGET', record, 'reserved', 'vector')
-  if held[1] ~= '1' or redis.call('EXISTS', session) == 0 then return end
-  redis.call('HSET', record, 'reserved', '0')
-  if redis.call('HEXISTS', session, 'dispatchesLeft') == 1 then
-    redis.call('HINCRBY', session, 'dispatchesLeft', 1)
+-- Settles what admission took: of the grant and the day's dispatches nothing is kept for a command that provably never
+-- started, of the time what was used, at most what was reserved, and all of it where `used` is empty. The record keeps what
+-- is charged in the end, so that settling again changes nothing. A day that is over is not given back to.
+local function settle(never_started, used_wall, used_cpu)
+  local held = redis.call('HMGET', record, 'reserved', 'vector', 'chargedWallMs', 'chargedCpuMs', 'usageDay')
+  if held[1] ~= '1' then return end
+  local function spare(charged, used)
+    local whole = tonumber(charged or '0')
+    if never_started then return whole end
+    return whole - math.min(whole, tonumber(used) or whole)
   end
-  if held[2] and redis.call('HEXISTS', session, 'uses:' .. held[2]) == 1 then
-    redis.call('HINCRBY', session, 'uses:' .. held[2], 1)
+  local wall, cpu = spare(held[3], used_wall), spare(held[4], used_cpu)
+  if redis.call('EXISTS', session) == 1 then
+    local function give(field, amount)
+      if amount > 0 and redis.call('HEXISTS', session, field) == 1 then
+        redis.call('HINCRBY', session, field, string.format('%d', amount))
+      end
+    end
+    give('wallMsLeft', wall)
+    give('cpuMsLeft', cpu)
+    if never_started then
+      give('dispatchesLeft', 1)
+      if held[2] then give('uses:' .. held[2], 1) end
+    end
   end
+  if held[5] and redis.call('HGET', tenant_usage, 'day') == held[5] then
+    redis.call('HINCRBY', tenant_usage, 'wallMs', string.format('%d', -wall))
+    redis.call('HINCRBY', tenant_usage, 'cpuMs', string.format('%d', -cpu))
+    if never_started then redis.call('HINCRBY', tenant_usage, 'dispatches', -1) end
+  end
+  if held[3] then
+    redis.call('HINCRBY', record, 'chargedWallMs', string.format('%d', -wall))
+    redis.call('HINCRBY', record, 'chargedCpuMs', string.format('%d', -cpu))
+  end
+  if never_started then redis.call('HSET', record, 'reserved', '0') end
 end
 
 -- `ended_by` is the fence of a worker that ended it, or a word no fence is equal to.
-local function conclude(from, ended_by, result, output, never_started)
+local function conclude(from, ended_by, result, output, never_started, used_wall, used_cpu)
   leave(from)
   redis.call('SREM', session_open, id)
-  if never_started then return_reservation() end
+  settle(never_started, used_wall, used_cpu)
   redis.call('HSET', record, 'state', 'finished', 'finishedAtMs', now, 'endedBy', ended_by, 'result', result)
   if output ~= '' then redis.call('HSET', record, 'output', output) end
   retain()

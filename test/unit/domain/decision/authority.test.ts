@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { timeoutWithinBudgetMs, UNLIMITED_BUDGET } from "../../../../src/domain/decision/budget-verdict.js";
+import { timeoutWithinBudgetMs } from "../../../../src/domain/decision/budget-state.js";
+import { UNLIMITED_BUDGET } from "../../../../src/domain/decision/budget-verdict.js";
 import type { SessionGrant } from "../../../../src/domain/decision/grant.js";
 import { isAtLeastAsStrict, strictest } from "../../../../src/domain/decision/strictest.js";
 import { type DecisionInput, decide } from "../../../../src/domain/pipeline.js";
@@ -88,9 +89,9 @@ describe("the budget", () => {
   });
 
   it("lowers a command's timeout to what is left", () => {
-    expect(timeoutWithinBudgetMs(30_000, UNLIMITED_BUDGET)).toBe(30_000);
-    expect(timeoutWithinBudgetMs(30_000, { ...UNLIMITED_BUDGET, wallMsLeft: 5_000 })).toBe(5_000);
-    expect(timeoutWithinBudgetMs(30_000, { ...UNLIMITED_BUDGET, wallMsLeft: -1 })).toBe(0);
+    expect(timeoutWithinBudgetMs(30_000, 1e9, UNLIMITED_BUDGET)).toBe(30_000);
+    expect(timeoutWithinBudgetMs(30_000, 1e9, { ...UNLIMITED_BUDGET, wallMsLeft: 5_000 })).toBe(5_000);
+    expect(timeoutWithinBudgetMs(30_000, 1e9, { ...UNLIMITED_BUDGET, wallMsLeft: -1 })).toBe(1);
   });
 });
 
