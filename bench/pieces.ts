@@ -69,6 +69,7 @@ export const pieces: Benchmark = {
       add("6 run: argv sent until report", runMs);
       add("  of it the process itself", wallMs);
       add("7 the end written", trace.endOf("finish") - trace.endOf("run"));
+      add("  of it the end's script", trace.elapsed("finish"));
       add("8 delivery: wake-up of the waiter, read, answer", sent + totalMs - trace.endOf("finish"));
       add(OWN, totalMs - containerMs - runMs);
     }
