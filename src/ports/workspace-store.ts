@@ -11,6 +11,20 @@ export class WorkspaceFault extends Error {
   }
 }
 
+/** What one file holds: its SHA-256 in hexadecimal; `unusable` for what is no regular file inside, or too much to read. */
+export type FileContent =
+  | { readonly kind: "sha256"; readonly sha256: string }
+  | { readonly kind: "missing" }
+  | { readonly kind: "unusable"; readonly reason: "outside" | "not_a_file" | "too_large" | "unreadable" };
+
+/** The answer to a look at what an approval binds. */
+export interface WorkspaceContents {
+  /** Without symbolic links; null where it leads to no directory inside. */
+  readonly realCwd: string | null;
+  /** In the order that was asked. */
+  readonly files: readonly FileContent[];
+}
+
 /** Directories under the workspaces root, one per (tenant, workspace). The root itself is never a link and never agent-writable. */
 export interface WorkspaceStore {
   /** Create for the configured runner uid, or return the existing one. `created` tells which. */
@@ -28,4 +42,13 @@ export interface WorkspaceStore {
   facts(tenant: string, workspaceId: string, candidates: readonly string[]): Promise<WorkspaceFacts>;
   /** Whether a canonical relative path is a directory inside the workspace now. */
   isDirectory(tenant: string, workspaceId: string, path: string): Promise<boolean>;
+  /**
+   * Where `cwd` leads and what the named files hold, for an approval to bind. Every path is relative to the root and followed
+   * as the container follows it. Never throws for what the workspace contains; reads at most `maxBytes` of all files together.
+   */
+  contents(
+    tenant: string,
+    workspaceId: string,
+    wanted: { readonly cwd: string; readonly files: readonly string[]; readonly maxBytes: number },
+  ): Promise<WorkspaceContents>;
 }

@@ -25,16 +25,25 @@ export async function resolveFacts(
   const entries = new Map<string, Promise<Entry>>();
   const table = new Map<string, PathFact>();
   for (const candidate of candidates)
-    table.set(candidate, await resolvePath(workspaceRoot, candidate, entries));
+    table.set(candidate, (await resolvePath(workspaceRoot, candidate, entries)).fact);
   return workspaceFacts(table);
 }
 
-async function resolvePath(
+/** Where a path leads: `path` is set where that is inside, and free of symbolic links. */
+export interface ResolvedPath {
+  readonly fact: PathFact;
+  /** Relative to the workspace root; `.` for the root itself. */
+  readonly path: string | null;
+}
+
+/** Looks up one path as `resolveFacts` does. */
+export async function resolvePath(
   workspaceRoot: string,
   path: string,
-  entries: Map<string, Promise<Entry>>,
-): Promise<PathFact> {
-  if (path.includes("\0")) return "unknown";
+  entries: Map<string, Promise<Entry>> = new Map(),
+): Promise<ResolvedPath> {
+  const nowhere = (fact: PathFact): ResolvedPath => ({ fact, path: null });
+  if (path.includes("\0")) return nowhere("unknown");
   const pending = components(path).reverse();
   // `undefined` stands for the container's root directory, the parent of the workspace.
   let inside: string[] | undefined = [];
@@ -42,7 +51,7 @@ async function resolvePath(
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     if (inside === undefined) {
       if (next === "..") continue;
-      if (next !== WORKSPACE_NAME) return "outside";
+      if (next !== WORKSPACE_NAME) return nowhere("outside");
       inside = [];
       continue;
     }
@@ -53,17 +62,20 @@ async function resolvePath(
     }
     const here: string = [...inside, next].join("/");
     const entry: Entry = await lookUp(workspaceRoot, here, entries);
-    if (entry.kind === "unknown" || entry.kind === "missing") return entry.kind;
+    if (entry.kind === "unknown" || entry.kind === "missing") return nowhere(entry.kind);
     if (entry.kind === "link") {
-      if (++links > MAX_LINKS) return "outside";
+      if (++links > MAX_LINKS) return nowhere("outside");
       if (entry.target.startsWith("/")) inside = undefined;
       pending.push(...components(entry.target).reverse());
       continue;
     }
-    if (entry.kind === "file") return pending.length === 0 ? "inside" : "missing";
+    if (entry.kind === "file") {
+      return pending.length === 0 ? { fact: "inside", path: here } : nowhere("missing");
+    }
     inside.push(next);
   }
-  return inside === undefined ? "outside" : "inside";
+  if (inside === undefined) return nowhere("outside");
+  return { fact: "inside", path: inside.length === 0 ? "." : inside.join("/") };
 }
 
 function lookUp(workspaceRoot: string, path: string, entries: Map<string, Promise<Entry>>): Promise<Entry> {

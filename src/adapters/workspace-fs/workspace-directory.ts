@@ -6,6 +6,7 @@ import type { WorkspaceFacts } from "../../domain/containment/workspace-facts.js
 import { isName } from "../../domain/ids.js";
 import type { Workspace } from "../../domain/session.js";
 import { WorkspaceFault, type WorkspaceStore } from "../../ports/workspace-store.js";
+import { readContents } from "./read-contents.js";
 import { removeTree } from "./remove-tree.js";
 import { checkWorkspacesRoot, processIdentity } from "./workspaces-root.js";
 
@@ -202,6 +203,11 @@ export async function createWorkspaceDirectory(deps: {
     async facts(tenant, workspaceId, candidates) {
       const { path } = await locate(tenant, workspaceId);
       return deps.resolveFacts(path, candidates);
+    },
+
+    async contents(tenant, workspaceId, wanted) {
+      const { path } = await locate(tenant, workspaceId);
+      return readContents(path, wanted);
     },
 
     async isDirectory(tenant, workspaceId, path) {
