@@ -83,7 +83,14 @@ export default {
       severity: "error",
       comment: "The client side knows the contract, never the server's parts",
       from: { path: "^src/cli/" },
-      to: { path: "^src/", pathNot: "^src/(cli|contract|domain)/" },
+      to: { path: "^src/", pathNot: "^src/(cli|mcp|contract|domain)/" },
+    },
+    {
+      name: "tools-know-the-contract",
+      severity: "error",
+      comment: "The MCP tools work over whatever reaches Bailiff: the services of a process, or its HTTP API",
+      from: { path: "^src/mcp/" },
+      to: { path: "^src/", pathNot: "^src/(mcp|contract|domain)/" },
     },
     {
       name: "nothing-imports-main",
@@ -103,6 +110,11 @@ export default {
       "fastify-in-one-folder",
       "fastify|@fastify/.*|fastify-type-provider-zod",
       "^src/adapters/(http|mcp)/",
+    ),
+    onlyIn(
+      "mcp-sdk-where-the-protocol-is-spoken",
+      "@modelcontextprotocol/.*",
+      "^src/(mcp/|adapters/mcp/|cli/mcp-command[.]ts$)",
     ),
     {
       name: "no-processes-but-redis",

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { commandSchema } from "../contract/commands.js";
+import { type CallBounds, commandSchema, type SubmissionWire } from "../contract/commands.js";
+import { type DecisionWire, decisionSchema } from "../contract/decisions.js";
 
 // A newer service may answer with more members: the client reads the ones it knows.
 const commandView = z.object(commandSchema.shape).pick({
@@ -39,35 +40,72 @@ export class BrokerRefusal extends Error {
   override readonly name = "BrokerRefusal";
   readonly code: string | null;
   readonly whole: unknown;
-  constructor(message: string, code: string | null, whole: unknown, cause?: unknown) {
-    super(message, { cause });
+  /** Seconds after which the service asks to come back; null where it does not. */
+  readonly retryAfterS: number | null;
+  constructor(
+    message: string,
+    code: string | null,
+    whole: unknown,
+    more: { readonly cause?: unknown; readonly retryAfterS?: number | null } = {},
+  ) {
+    super(message, { cause: more.cause });
     this.code = code;
     this.whole = whole;
+    this.retryAfterS = more.retryAfterS ?? null;
   }
 }
 
-/** The calls that running a command takes. Every method throws BrokerRefusal; an aborted one throws the abort. */
+/** The calls that the client commands take. Every method throws BrokerRefusal; an aborted one throws the abort. */
 export interface BrokerClient {
   openSession(workspaceId: string, profile: string | null): Promise<string>;
   closeSession(sessionId: string): Promise<void>;
   /** Safe to repeat with the same key: the command is admitted once. */
   submit(
     sessionId: string,
-    body: { readonly argv: readonly string[]; readonly timeout_s?: number },
+    body: SubmissionWire,
     idempotencyKey: string,
     waitS: number,
     signal: AbortSignal,
   ): Promise<CommandView>;
   get(commandId: string, waitS: number, signal: AbortSignal): Promise<CommandView>;
   cancel(commandId: string): Promise<void>;
+  /** The id of a session's newest command; null where it has none. */
+  newest(sessionId: string): Promise<string | null>;
+  /** Moves a session; its new current directory. */
+  setCwd(sessionId: string, path: string): Promise<string>;
+  explain(sessionId: string, body: SubmissionWire): Promise<DecisionWire>;
+  /** What the service takes, from the document that describes it. */
+  bounds(): Promise<CallBounds>;
 }
 
-function refusalOf(status: number, body: unknown): BrokerRefusal {
+const bounded = z.object({ default: z.number(), maximum: z.number() });
+// A newer service may say more of a submission: these are the parts that a caller of this client can set.
+const openapiView = z.object({
+  paths: z.object({
+    "/v1/sessions/{id}/commands": z.object({
+      post: z.object({
+        requestBody: z.object({
+          content: z.object({
+            "application/json": z.object({
+              schema: z.object({ properties: z.object({ timeout_s: bounded, max_stdout_chars: bounded }) }),
+            }),
+          }),
+        }),
+      }),
+    }),
+  }),
+});
+
+function refusalOf(response: Response, body: unknown): BrokerRefusal {
   const problem = problemView.safeParse(body);
-  if (!problem.success) return new BrokerRefusal(`the service answered with status ${status}`, null, body);
+  if (!problem.success)
+    return new BrokerRefusal(`the service answered with status ${response.status}`, null, body);
   const { code, detail, title, errors } = problem.data;
   const faults = (errors ?? []).map(({ path, message }) => `${path}: ${message}`);
-  return new BrokerRefusal([detail ?? title ?? code, ...faults].join("; "), code, body);
+  const seconds = response.headers.get("retry-after") ?? "";
+  return new BrokerRefusal([detail ?? title ?? code, ...faults].join("; "), code, body, {
+    retryAfterS: /^[0-9]{1,6}$/.test(seconds) ? Number(seconds) : null,
+  });
 }
 
 /** A client of one service with one key. The key goes into one header and nowhere else. */
@@ -97,33 +135,30 @@ export function createBrokerClient(settings: {
       text = await response.text();
     } catch (error) {
       if (more.signal?.aborted) throw error;
-      throw new BrokerRefusal(
-        `the service at ${new URL(settings.url).origin} can't be reached`,
-        null,
-        null,
-        error,
-      );
+      throw new BrokerRefusal(`the service at ${new URL(settings.url).origin} can't be reached`, null, null, {
+        cause: error,
+      });
     }
     const body = parseJson(text);
-    if (!response.ok) throw refusalOf(response.status, body);
+    if (!response.ok) throw refusalOf(response, body);
     return body;
   };
-  const commandOf = (body: unknown): CommandView => {
-    const view = commandView.safeParse(body);
+  const answerOf = <T extends z.ZodType>(schema: T, what: string, body: unknown): z.output<T> => {
+    const view = schema.safeParse(body);
     if (!view.success)
-      throw new BrokerRefusal("the service answered with something else than a command", null, body);
-    return { ...view.data, whole: body };
+      throw new BrokerRefusal(`the service answered with something else than ${what}`, null, body);
+    return view.data;
   };
+  const commandOf = (body: unknown): CommandView => ({
+    ...answerOf(commandView, "a command", body),
+    whole: body,
+  });
   const id = encodeURIComponent;
   return {
     async openSession(workspaceId, profile) {
       const body = { workspace_id: workspaceId, ...(profile === null ? {} : { profile }) };
-      const session = z
-        .object({ session_id: z.string() })
-        .safeParse(await call("POST", "/v1/sessions", { body }));
-      if (!session.success)
-        throw new BrokerRefusal("the service answered with something else than a session", null, null);
-      return session.data.session_id;
+      const answer = await call("POST", "/v1/sessions", { body });
+      return answerOf(z.object({ session_id: z.string() }), "a session", answer).session_id;
     },
     async closeSession(sessionId) {
       await call("DELETE", `/v1/sessions/${id(sessionId)}`);
@@ -139,6 +174,31 @@ export function createBrokerClient(settings: {
     },
     async cancel(commandId) {
       await call("POST", `/v1/commands/${id(commandId)}/cancel`);
+    },
+    async newest(sessionId) {
+      const page = z.object({ commands: z.array(z.object({ command_id: z.string() })) });
+      const answer = await call("GET", `/v1/commands?session=${id(sessionId)}&limit=1`);
+      return answerOf(page, "a page of commands", answer).commands[0]?.command_id ?? null;
+    },
+    async setCwd(sessionId, path) {
+      const answer = await call("PUT", `/v1/sessions/${id(sessionId)}/cwd`, { body: { path } });
+      return answerOf(z.object({ cwd: z.string() }), "a session", answer).cwd;
+    },
+    async explain(sessionId, body) {
+      const answer = await call("POST", "/v1/policy/explain", { body: { session_id: sessionId, ...body } });
+      const explanation = z.object({ decision: z.object(decisionSchema.shape) });
+      return answerOf(explanation, "an explanation", answer).decision;
+    },
+    async bounds() {
+      const document = answerOf(openapiView, "its own description", await call("GET", "/openapi.json"));
+      const submit = document.paths["/v1/sessions/{id}/commands"].post.requestBody;
+      const { timeout_s, max_stdout_chars } = submit.content["application/json"].schema.properties;
+      return {
+        defaultTimeoutMs: timeout_s.default * 1000,
+        hardTimeoutMs: timeout_s.maximum * 1000,
+        defaultCallChars: max_stdout_chars.default,
+        hardCallChars: max_stdout_chars.maximum,
+      };
     },
   };
 }

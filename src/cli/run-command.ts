@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { type BrokerClient, BrokerRefusal, type CommandView, createBrokerClient } from "./broker-client.js";
-import { type CliCall, type CliCommand, type CliStream, type CliWorld, UsageError } from "./cli-command.js";
+import { type BrokerClient, BrokerRefusal, type CommandView } from "./broker-client.js";
+import { type CliCommand, type CliStream, type CliWorld, UsageError } from "./cli-command.js";
+import { clientOf, SERVICE_OPTIONS, sessionChoiceOf } from "./service-options.js";
 import { escapeForTerminal } from "./terminal-text.js";
 
-const DEFAULT_URL = "http://127.0.0.1:8080";
 /** Below the longest wait the service takes, so that a proxy between has no reason to cut it. */
 const WAIT_S = 25;
 
@@ -58,17 +57,6 @@ function statusOf(command: CommandView): number {
     case null:
       return RUN_STATUS.lost;
   }
-}
-
-async function keyOf({ values, world }: CliCall): Promise<string> {
-  const file = values["key-file"] ?? world.env["BAILIFF_API_KEY_FILE"];
-  const key = values["key-file"] === undefined ? world.env["BAILIFF_API_KEY"] : undefined;
-  const text = key ?? (file === undefined ? undefined : await readFile(file, "utf8"));
-  if (text === undefined)
-    throw new UsageError("a key is needed: --key-file, BAILIFF_API_KEY or BAILIFF_API_KEY_FILE");
-  const trimmed = text.trim();
-  if (!/^[\x21-\x7e]+$/.test(trimmed)) throw new UsageError("the key is not one word of ASCII");
-  return trimmed;
 }
 
 function timeoutOf(text: string | undefined): number | undefined {
@@ -155,17 +143,7 @@ export function createRunCommand(deps: { readonly fetch: typeof fetch }): CliCom
     operands: "ARGV...",
     operandsAfterDashes: true,
     options: {
-      url: { value: "URL", summary: `The service; else BAILIFF_URL, else ${DEFAULT_URL}.` },
-      "key-file": {
-        value: "FILE",
-        summary: "Holds the API key; else BAILIFF_API_KEY or BAILIFF_API_KEY_FILE.",
-      },
-      session: { value: "ID", summary: "The session to run in." },
-      workspace: {
-        value: "NAME",
-        summary: "Instead of --session: open one in this workspace, close it after.",
-      },
-      profile: { value: "NAME", summary: "With --workspace: the image profile." },
+      ...SERVICE_OPTIONS,
       timeout: { value: "SECONDS", summary: "Kill it after this; fractions allowed." },
       json: { value: null, summary: "Print the service's whole answer as JSON instead of the streams." },
     },
@@ -173,15 +151,9 @@ export function createRunCommand(deps: { readonly fetch: typeof fetch }): CliCom
     async run(call) {
       const { values, switches, operands, world } = call;
       if (operands.length === 0) throw new UsageError("there is nothing to run: put the argv after --");
-      const { session, workspace } = values;
-      if ((session === undefined) === (workspace === undefined)) {
-        throw new UsageError("needs either --session or --workspace");
-      }
+      const { session, workspace } = sessionChoiceOf(call);
       const timeoutS = timeoutOf(values["timeout"]);
-      const url = values["url"] ?? world.env["BAILIFF_URL"] ?? DEFAULT_URL;
-      if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-        throw new UsageError("--url must be an http(s) URL");
-      const client = createBrokerClient({ url, key: await keyOf(call), fetch: deps.fetch });
+      const client = await clientOf(call, deps.fetch);
       const body = { argv: operands, ...(timeoutS === undefined ? {} : { timeout_s: timeoutS }) };
       try {
         const opened =

@@ -125,7 +125,8 @@ const partialOutputSchema = z.strictObject({ stdout: z.string(), stderr: z.strin
   description: "What was captured before the command was killed: evidence, not a result.",
 });
 
-const deliverySchema = z
+/** Where a delivery stands. */
+export const deliverySchema = z
   .strictObject({
     event: z.enum(WEBHOOK_EVENTS),
     state: z.enum(DELIVERY_STATES).meta({

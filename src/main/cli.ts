@@ -3,6 +3,7 @@ import type { CliCommand, CliStream } from "../cli/cli-command.js";
 import { runCommandLine } from "../cli/command-line.js";
 import { createDoctorCommand } from "../cli/doctor-command.js";
 import { createKeysCommands } from "../cli/keys-commands.js";
+import { createMcpCommand } from "../cli/mcp-command.js";
 import { createPolicyCommands } from "../cli/policy-commands.js";
 import { createRunCommand } from "../cli/run-command.js";
 import { createServeCommand } from "../cli/serve-command.js";
@@ -24,6 +25,17 @@ const commands: readonly CliCommand[] = [
   serve("api", "Run the HTTP front end."),
   serve("worker", "Run a worker: take commands from the queue and run them in containers."),
   createRunCommand({ fetch }),
+  createMcpCommand({
+    fetch,
+    version: VERSION,
+    nowMs: Date.now,
+    stdin: process.stdin,
+    stdout: process.stdout,
+    onTerminate(callback) {
+      process.on("SIGTERM", callback);
+      return () => process.off("SIGTERM", callback);
+    },
+  }),
   ...createKeysCommands({ scopes: SCOPES, nowMs: Date.now, open: openKeys }),
   ...createPolicyCommands(createPolicyAccess(Date.now)),
   createDoctorCommand({ checks: doctorChecks, deadlineMs: DOCTOR_DEADLINE_MS }),
