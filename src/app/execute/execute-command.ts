@@ -160,8 +160,7 @@ export function createExecuteCommand(deps: {
       if (claim.record.cancelRequested) active.cancel("cancelled");
       const result = await runToResult(record, plan, container, active.signal, claimedAtMs);
       if (result.outcome === "lost" && !(await isGone(record, container, claimedAtMs))) return "done";
-      // From here on the container has nothing more to say; its removal must not delay the answer.
-      deps.containers.dispose(container);
+      // The answer first: the engine's work for the removal would compete with it.
       const kept = await deps.held.persistEnd(record.id, fence, result);
       if (kept) {
         deps.metrics.count("bailiff_commands_finished_total", {

@@ -147,7 +147,7 @@ describe("the way through a worker", () => {
   test("the container is ready before the claim, and argv is sent only behind it", async () => {
     const { execute, trace } = worker();
     expect(await execute()).toBe("done");
-    expect(trace).toEqual(["container", "claim", "argv sent", "dispose", "finish completed", "dispose"]);
+    expect(trace).toEqual(["container", "claim", "argv sent", "finish completed", "dispose"]);
   });
 
   test("a claim that is refused sends nothing", async () => {
@@ -279,7 +279,6 @@ describe("an end that nothing proves", () => {
       "destroy",
       "destroy",
       "destroy",
-      "dispose",
       "finish lost",
       "dispose",
     ]);
