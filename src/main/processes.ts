@@ -2,11 +2,9 @@ import { startPrivateRedisServer } from "../adapters/redis-server/private-redis-
 import { createPinoLog } from "../adapters/telemetry/pino-log.js";
 import type { Config } from "../config/config.js";
 import { redactConfig } from "../config/redact-config.js";
-import { startApi } from "./api.js";
 import { startCaretaker } from "./caretaker.js";
 import { layFoundation } from "./foundation.js";
 import { runUntilSignal } from "./lifecycle.js";
-import { startProbe } from "./probe.js";
 import { startWorker, type WorkerSeams } from "./worker.js";
 
 /** Beyond the worker's own grace, for closing connections. */
@@ -61,12 +59,15 @@ export async function runProcess(role: Role, config: Config, seams: WorkerSeams 
         foundation.closers.add("caretaker", () => caretaker.stop("shutdown"));
       }
       if (role === "worker" && config.worker.probePort !== null) {
+        const { startProbe } = await import("./probe.js");
         const probe = await startProbe(foundation, config.worker.probePort, worker?.checks ?? {});
         // Behind the worker: it tells of the shutdown as well.
         foundation.closers.addLast("probe", () => probe.stop("shutdown"));
       }
       if (role !== "worker") {
         await foundation.workspaces.emptyTrash();
+        // Only where it is served: the HTTP framework is half of a worker's way to its first command.
+        const { startApi } = await import("./api.js");
         const api = await startApi(foundation, worker?.checks ?? {});
         foundation.closers.add("api", () => api.stop("shutdown"));
       }

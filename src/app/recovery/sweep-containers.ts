@@ -20,13 +20,13 @@ export function createSweepContainers(deps: {
   readonly metrics: Metrics;
 }): () => Promise<number> {
   const isAbandoned = async (container: ContainerListing, nowMs: number): Promise<boolean> => {
+    const isYoung = nowMs - container.createdAtMs <= deps.creationGraceMs;
     if (container.workerId === deps.workerId) {
-      return (
-        !deps.heldHere().has(container.containerId) && nowMs - container.createdAtMs > deps.creationGraceMs
-      );
+      return !deps.heldHere().has(container.containerId) && !isYoung;
     }
-    if (container.workerId === null) return nowMs - container.createdAtMs > deps.creationGraceMs;
-    return deps.deadWorkers.isDead(container.workerId);
+    // A worker makes containers for no command before it holds its first lease, to see whether the engine is fit.
+    if (container.commandId === null && isYoung) return false;
+    return container.workerId === null || deps.deadWorkers.isDead(container.workerId);
   };
 
   return async () => {
