@@ -44,7 +44,7 @@ describe("/openapi.json", () => {
       .filter(
         (route) => route.method !== "HEAD" && !route.url.startsWith("/docs") && route.url !== "/openapi.json",
       )
-      .map((route) => `${route.method} ${route.url.replaceAll(/:([a-z]+)/g, "{$1}")}`);
+      .map((route) => `${route.method} ${route.url.replaceAll(/:([a-z_]+)/g, "{$1}")}`);
     expect(
       operations()
         .map((one) => one.name)
