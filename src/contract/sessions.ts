@@ -206,9 +206,8 @@ export const sessionSchema = z
 /** A session as its creation shows it, and nothing else does. */
 export const createdSessionSchema = sessionSchema
   .extend({
-    webhook_secret: z.string().nullable().meta({
-      description:
-        "Verifies the signatures of its webhook. Shown here and never again; null without a webhook.",
+    webhook_secret: z.string().optional().meta({
+      description: "Verifies the signatures of its webhook, where it has one. Shown here and never again.",
     }),
   })
   .meta({ id: "CreatedSession" });

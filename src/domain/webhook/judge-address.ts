@@ -87,8 +87,10 @@ export function judgeAddress(text: string, allowed: readonly string[] = []): Add
 /** Only the canonical notations: four decimal parts, or IPv6 without a zone. */
 function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
-  if (!text.includes(":") || text.includes("%") || !ipaddr.IPv6.isValid(text)) return null;
-  return ipaddr.IPv6.parse(text);
+  if (!/^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*$/.test(text) || !URL.canParse(`http://[${text}]/`)) return null;
+  // SAFETY: the library takes `::8.8.8.8` for `::ffff:8.8.8.8`, which is another address. URLs have one reading, in hex.
+  const canonical = new URL(`http://[${text}]/`).hostname.slice(1, -1);
+  return ipaddr.IPv6.isValid(canonical) ? ipaddr.IPv6.parse(canonical) : null;
 }
 
 function blockOf(text: string): readonly [ipaddr.IPv4 | ipaddr.IPv6, number] | null {

@@ -1,5 +1,6 @@
 import type { BailiffServices, SourceObject } from "../../../src/app/services.js";
 import type { CommandRecord, CommandResult } from "../../../src/domain/command.js";
+import { commandEvents, EVENT_IDS } from "../../../src/domain/command-events.js";
 import type { Decision } from "../../../src/domain/decision/decision.js";
 import type { SessionGrant } from "../../../src/domain/decision/grant.js";
 import { UNBOUNDED_SESSION } from "../../../src/domain/decision/session-budget.js";
@@ -78,6 +79,10 @@ export interface InMemoryServices extends BailiffServices {
   /** The next call of any method rejects with this. */
   failNextWith(error: unknown): void;
   setReady(ready: boolean): void;
+  /** Changes a command as a worker would, and tells its event streams. */
+  change(commandId: string, change: Partial<CommandRecord>): void;
+  /** Event streams that are open. */
+  readonly openStreams: () => number;
 }
 
 /** Builds an empty service. */
@@ -87,6 +92,7 @@ export function createInMemoryServices(): InMemoryServices {
   const commands = new Map<string, CommandRecord>();
   const objects = new Map<string, SourceObject>();
   const keys = new Map<string, { commandId: string; bodyHash: string }>();
+  const followers = new Set<{ commandId: string; tell: () => void }>();
   let counter = 0;
   let aborted = 0;
   let ready = true;
@@ -140,6 +146,37 @@ export function createInMemoryServices(): InMemoryServices {
     setReady: (value) => {
       ready = value;
     },
+    openStreams: () => followers.size,
+    change(commandId, change) {
+      const record = commands.get(commandId);
+      if (record === undefined) throw missing("command");
+      commands.set(commandId, { ...record, ...change });
+      for (const follower of [...followers]) if (follower.commandId === commandId) follower.tell();
+    },
+    async followCommand(principal, id, afterId, signal) {
+      enter(principal, "commands:read");
+      command(principal, id);
+      if (afterId >= EVENT_IDS.finished) return null;
+      return (onEvent, onEnd) => {
+        let lastId = afterId;
+        const end = () => {
+          if (followers.delete(follower)) onEnd();
+        };
+        const tell = () => {
+          const record = command(principal, id);
+          for (const event of commandEvents(record)) {
+            if (event.id <= lastId) continue;
+            lastId = event.id;
+            onEvent(event);
+          }
+          if (record.state === "finished") end();
+        };
+        const follower = { commandId: id, tell };
+        followers.add(follower);
+        signal.addEventListener("abort", end, { once: true });
+        tell();
+      };
+    },
     async putWorkspace(principal, id) {
       enter(principal, "workspaces:write");
       const key = `${principal.tenant}/${id}`;
@@ -179,9 +216,10 @@ export function createInMemoryServices(): InMemoryServices {
         version: 1,
         createdBy: principal.id,
         createdAtMs: 1_700_000_000_000,
+        ...(wanted.webhook === null ? {} : { webhook: wanted.webhook }),
       };
       sessions.set(created.id, created);
-      return { session: created, webhookSecret: null };
+      return { session: created, webhookSecret: wanted.webhook === null ? null : "whsec_in-memory" };
     },
     async getSession(principal, id) {
       enter(principal, "sessions:read");

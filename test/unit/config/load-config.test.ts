@@ -36,7 +36,8 @@ function problems(fileText: string | null, more: Partial<ConfigSources> = {}): s
 describe("defaults", () => {
   it("are a complete configuration on loopback, without a shared Redis and with the limits of the domain", () => {
     const config = load(null);
-    expect(config.server).toEqual({ host: "127.0.0.1", port: 8080, publicMetrics: false });
+    expect(config.server).toMatchObject({ host: "127.0.0.1", port: 8080, publicMetrics: false });
+    expect(config.webhooks).toMatchObject({ secret: null, allowHttp: false, allowAddresses: [] });
     expect(config.redis).toEqual({ url: null });
     expect(config.workspaces).toEqual({
       root: "/var/lib/bailiff/workspaces",
@@ -181,7 +182,7 @@ describe("the environment", () => {
         PATH: "/bin",
       },
     });
-    expect(config.server).toEqual({ host: "::1", port: 2, publicMetrics: true });
+    expect(config.server).toMatchObject({ host: "::1", port: 2, publicMetrics: true });
     expect(config.worker.pools).toEqual(["default", "gpu"]);
     expect(config.images).toEqual({ sandbox: DIGEST });
     expect(config.redis.url).toBeNull();
@@ -281,6 +282,9 @@ describe("tenants", () => {
       tenantConcurrent: null,
       sessionQueued: 1000,
       tenantRequestsPerMinute: null,
+      tenantDispatchesPerDay: null,
+      tenantWallMsPerDay: null,
+      tenantCpuMsPerDay: null,
       tenantWeight: 1,
     });
     expect(tenantConfig(config, "big")).toMatchObject({
@@ -319,5 +323,38 @@ describe("the result", () => {
         for (const problem of found) expect(problem).not.toContain("hunter2");
       }),
     );
+  });
+});
+
+describe("webhooks", () => {
+  const SECRET = "s3cret-of-this-deployment-0123456789";
+
+  it("take their secret from a file, and their ports and addresses from variables", () => {
+    const { webhooks } = load(null, {
+      env: {
+        BAILIFF_WEBHOOKS_SECRET_FILE: "/run/secrets/webhooks",
+        BAILIFF_WEBHOOKS_PORTS: "443,9443",
+        BAILIFF_WEBHOOKS_ALLOW_ADDRESSES: "10.1.0.0/16,fd00::1",
+      },
+      readSecret: () => `${SECRET}\n`,
+    });
+    expect(webhooks).toMatchObject({
+      secret: SECRET,
+      ports: [443, 9443],
+      allowAddresses: ["10.1.0.0/16", "fd00::1"],
+    });
+  });
+
+  it("never show their secret, and refuse what could not be meant", () => {
+    const config = load(`webhooks: { secret: ${SECRET} }`);
+    expect(JSON.stringify(redactConfig(config))).not.toContain(SECRET);
+    expect(problems("webhooks: { secret: short, ports: [0], allow_addresses: [localhost] }")).toEqual([
+      "webhooks.secret: must be at least 32 characters long",
+      "webhooks.ports.0: must be at least 1",
+      "webhooks.allow_addresses.0: must be an IP address or a CIDR block",
+    ]);
+    expect(problems(null, { env: { BAILIFF_WEBHOOKS_PORTS: "443,https" } })).toEqual([
+      "BAILIFF_WEBHOOKS_PORTS: must be whole numbers in decimal digits, separated by commas",
+    ]);
   });
 });

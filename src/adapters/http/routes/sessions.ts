@@ -49,7 +49,10 @@ export function sessionRoutes(scope: HttpScope, deps: RouteDeps): void {
       return reply
         .code(201)
         .header("location", `/v1/sessions/${session.id}`)
-        .send({ ...sessionToWire(session), webhook_secret: webhookSecret });
+        .send({
+          ...sessionToWire(session),
+          ...(webhookSecret === null ? {} : { webhook_secret: webhookSecret }),
+        });
     },
   );
 

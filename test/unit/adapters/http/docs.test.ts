@@ -1,11 +1,13 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { z } from "zod";
-import { commandSchema } from "../../../../src/contract/commands.js";
+import { commandSchema, deliverySchema } from "../../../../src/contract/commands.js";
 import { explanationSchema } from "../../../../src/contract/policy.js";
 import { problemSchema } from "../../../../src/contract/problems.js";
-import { sessionSchema } from "../../../../src/contract/sessions.js";
+import { createdSessionSchema, sessionSchema } from "../../../../src/contract/sessions.js";
+import { sourceObjectSchema } from "../../../../src/contract/source-objects.js";
 import { workspaceSchema } from "../../../../src/contract/workspaces.js";
+import { signDelivery } from "../../../../src/domain/webhook/webhook-signature.js";
 import { errorsPage } from "../../../support/http/errors-page.js";
 import { createTestApp, KEYS } from "../../../support/http/test-app.js";
 
@@ -18,9 +20,12 @@ const blocks = [...page.matchAll(/```(\w+)(?: (\w+))?\n([\s\S]*?)```/g)].map(([,
 
 const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
   Command: commandSchema,
+  CreatedSession: createdSessionSchema,
+  Delivery: deliverySchema,
   Explanation: explanationSchema,
   Problem: problemSchema,
   Session: sessionSchema,
+  SourceObject: sourceObjectSchema,
   Workspace: workspaceSchema,
 };
 
@@ -54,6 +59,21 @@ describe("docs/api.md", () => {
       command = answer.command_id ?? command;
     }
     await edge.app.close();
+  });
+
+  it("shows how to verify a delivery, in code that does", async () => {
+    const code = blocks.find((block) => block.language === "js")?.text ?? "";
+    const { isFromBailiff } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+    const body = '{"stdout":"\u00e9"}';
+    const header = signDelivery("whsec_x", 1_700_000_000, body);
+    const verify = (secret: string, signature: string, raw: string, nowSeconds: number) =>
+      isFromBailiff(secret, signature, Buffer.from(raw), nowSeconds);
+    expect(verify("whsec_x", header, body, 1_700_000_010)).toBe(true);
+    expect(verify("whsec_y", header, body, 1_700_000_010)).toBe(false);
+    expect(verify("whsec_x", header, `${body} `, 1_700_000_010)).toBe(false);
+    expect(verify("whsec_x", header.replace("t=17", "t=18"), body, 1_800_000_000)).toBe(false);
+    expect(verify("whsec_x", header, body, 1_700_000_301)).toBe(false);
+    expect(verify("whsec_x", "", body, 1_700_000_010)).toBe(false);
   });
 
   it("shows answers as the service gives them", () => {
