@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { fieldFaults } from "../../../src/contract/field-faults.js";
-import { cwdBodySchema, grantFromWire, sessionBodySchema } from "../../../src/contract/sessions.js";
+import {
+  budgetFromWire,
+  cwdBodySchema,
+  grantFromWire,
+  sessionBodySchema,
+} from "../../../src/contract/sessions.js";
+import { UNBOUNDED_SESSION } from "../../../src/domain/decision/session-budget.js";
 import { OPEN_GRANT } from "../../support/http/in-memory-services.js";
 
 function faults(body: unknown): string[] {
@@ -99,5 +105,28 @@ describe("cwdBodySchema", () => {
       expect(cwdBodySchema.safeParse({ path }).success).toBe(false);
     for (const path of ["a", ".", "/workspace/x", "é".repeat(2048)])
       expect(cwdBodySchema.safeParse({ path }).success).toBe(true);
+  });
+});
+
+describe("a budget", () => {
+  it("is taken in seconds and kept in whole milliseconds; what is left out is no bound", () => {
+    expect(budgetFromWire({})).toEqual(UNBOUNDED_SESSION);
+    expect(budgetFromWire({ wall_seconds: 1.2345, cpu_seconds: -0, concurrent: 2 })).toEqual({
+      ...UNBOUNDED_SESSION,
+      wallMsLeft: 1235,
+      cpuMsLeft: 0,
+      concurrent: 2,
+    });
+  });
+
+  it.each([
+    [{ dispatches: 1 }, "/budget/dispatches unknown key dispatches"],
+    [{ wall_seconds: -1 }, "/budget/wall_seconds must be at least 0"],
+    [{ cpu_seconds: "1" }, "/budget/cpu_seconds must be a finite number"],
+    [{ concurrent: 0 }, "/budget/concurrent must be at least 1"],
+    [{ queued: 1.5 }, "/budget/queued must be a whole number"],
+    [{ max_memory_bytes: 1024 }, "/budget/max_memory_bytes must be at least 33554432"],
+  ])("refuses %j", (budget, wanted) => {
+    expect(faults({ workspace_id: "w1", budget })).toEqual([wanted]);
   });
 });
