@@ -1,3 +1,4 @@
+import { createBindRequest } from "../../src/app/approvals/bind-request.js";
 import { createSubmitServices } from "../../src/app/submit/submit-services.js";
 import { tenantConfig } from "../../src/config/config.js";
 import { loadConfig } from "../../src/config/load-config.js";
@@ -65,6 +66,8 @@ export async function openSubmitter(foundation: Foundation, tenant: string): Pro
   const { submitCommand } = createSubmitServices({
     ...foundation,
     ...stores,
+    bind: createBindRequest({ workspaces }),
+    approvalExpiryMs: config.limits.approvalExpiryMs,
     quotasOf: (name) => tenantConfig(config, name),
   });
   return {

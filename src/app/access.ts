@@ -12,12 +12,12 @@ export function requireScope(principal: Principal, scope: Scope): void {
 }
 
 /** The one answer for what does not exist and for what is another tenant's. */
-export function notFound(what: "workspace" | "session" | "command" | "source object"): BailiffError {
+export function notFound(what: "workspace" | "session" | "command" | "source object" | "approval"): BailiffError {
   return new BailiffError("not_found", `no such ${what}`);
 }
 
 /** Throws `not_found` for text that can't be an id of this kind, before any store sees it. */
-export function requireId(kind: IdKind, what: "session" | "command", text: string): void {
+export function requireId(kind: IdKind, what: "session" | "command" | "approval", text: string): void {
   if (!isId(kind, text)) throw notFound(what);
 }
 

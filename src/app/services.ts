@@ -1,3 +1,4 @@
+import type { ApprovalState } from "../domain/approval/approval.js";
 import type { CommandRecord, CommandState } from "../domain/command.js";
 import type { CommandEvent } from "../domain/command-events.js";
 import type { Label } from "../domain/data-flow/label.js";
@@ -122,6 +123,19 @@ export interface BailiffServices {
   ): Promise<CommandPage>;
   cancelCommand(principal: Principal, commandId: string): Promise<CommandRecord>;
   /** The whole pipeline as a dry run; consumes nothing. */
+  /** Commands of which a person was asked, newest first; each record has its `approval`. */
+  listApprovals(
+    principal: Principal,
+    query: { state: ApprovalState | null; limit: number; cursor: string | null },
+  ): Promise<CommandPage>;
+  /** The command that an approval belongs to. */
+  getApproval(principal: Principal, approvalId: string): Promise<CommandRecord>;
+  /** Throws `conflict` with the standing state where it is settled already. */
+  decideApproval(
+    principal: Principal,
+    approvalId: string,
+    word: { readonly decision: "approve" | "deny"; readonly note: string | null },
+  ): Promise<CommandRecord>;
   explain(principal: Principal, sessionId: string, submission: Submission): Promise<Decision>;
   /** Version and document of the policy in force. */
   policy(principal: Principal): Promise<{ version: string; document: unknown }>;

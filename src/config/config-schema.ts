@@ -273,7 +273,7 @@ const limits = z.strictObject({
     1000,
     7 * DAY_MS,
     DEFAULT_SERVICE_LIMITS.approvalExpiryMs,
-    "How long a command waits for a human.",
+    "How long a command waits for a human, and then in the queue.",
   ),
   result_ttl_ms: whole(
     "ms",
@@ -411,6 +411,12 @@ const tenants = z
 
 const webhooks = z.strictObject({
   secret: z.string().min(32, "must be at least 32 characters long").max(4096).nullable().default(null).meta({
+const approvals = z.strictObject({
+  allow_self: z.boolean().default(false).meta({
+    description: "Whether a principal may approve what it asked for itself. Leaves one pair of eyes of two.",
+  }),
+});
+
     unit: "text",
     secret: true,
     description:
@@ -522,3 +528,4 @@ export const configSchema = z.strictObject({
 
 /** A valid configuration file with its defaults filled in, in the names of the file. */
 export type ConfigDocument = z.infer<typeof configSchema>;
+  approvals: approvals.prefault({}).meta({ description: "A person's word on what policy asks about." }),

@@ -65,6 +65,7 @@ export interface Config {
   readonly tenants: Readonly<Record<string, TenantConfig>>;
   readonly auth: { readonly keysFile: string; readonly jwt: JwtConfig | null };
   readonly webhooks: {
+  readonly approvals: { readonly allowSelf: boolean };
     /** Null where webhooks are not configured. */
     readonly secret: string | null;
     readonly allowHttp: boolean;

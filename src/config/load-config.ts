@@ -239,6 +239,7 @@ function toConfig(document: ConfigDocument): Config {
     },
     webhooks: {
       secret: document.webhooks.secret,
+    approvals: { allowSelf: document.approvals.allow_self },
       allowHttp: document.webhooks.allow_http,
       ports: document.webhooks.ports,
       allowAddresses: document.webhooks.allow_addresses,

@@ -6,6 +6,7 @@ import type { ServiceLimits } from "../domain/limits.js";
 import type { Effect, Outcome } from "../domain/outcome.js";
 import type { TruncationLayer } from "../domain/output.js";
 import { DELIVERY_STATES, WEBHOOK_EVENTS, type WebhookDelivery } from "../domain/webhook/webhook.js";
+import { commandApprovalSchema, commandApprovalToWire } from "./approvals.js";
 import { decisionSchema, decisionToWire } from "./decisions.js";
 import { type LabelWire, labelSchema, labelToWire } from "./labels.js";
 import { nextCursorSchema, pagingShape } from "./paging.js";
@@ -231,6 +232,7 @@ export const commandSchema = z
     stderr: z.string().nullable(),
     partial_output: partialOutputSchema.nullable(),
     decision: decisionSchema,
+    approval: commandApprovalSchema.nullable().meta({ description: "Null where nobody was asked." }),
     webhook: deliverySchema.nullable(),
   })
   .meta({ id: "Command" });
@@ -361,6 +363,7 @@ export function commandToWire(record: CommandRecord): CommandWire {
     stderr: partial ? null : (output?.stderr ?? null),
     partial_output: partial && output !== null ? { stdout: output.stdout, stderr: output.stderr } : null,
     decision: decisionToWire(record.decision),
+    approval: commandApprovalToWire(record),
     webhook: record.webhookDelivery === undefined ? null : deliveryToWire(record.webhookDelivery),
   };
 }

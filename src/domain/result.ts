@@ -1,5 +1,5 @@
 import type { CommandRequest, CommandResult, StreamFacts } from "./command.js";
-import type { Ending, InitReport } from "./outcome.js";
+import { type Ending, type InitReport, neverStarted } from "./outcome.js";
 import type { CapturedStream, NormalizedStream } from "./output.js";
 import { normalizeStream } from "./output.js";
 
@@ -66,6 +66,13 @@ export function unstartedResult(ending: Ending): CommandResult {
     usage: null,
     gitHardened: false,
   };
+}
+
+/** The result of a command whose approval was not given, or not used, in time. */
+export function approvalExpiredResult(): CommandResult {
+  return unstartedResult(
+    neverStarted("approval_expired", "nobody approved it in time, or it was not dispatched in time"),
+  );
 }
 
 function streamFacts(stream: NormalizedStream): StreamFacts {

@@ -3,6 +3,8 @@ import { createBearerAuthenticator } from "../adapters/auth/bearer-authenticator
 import { createJwtAuthenticator } from "../adapters/auth/jwt.js";
 import { buildApp } from "../adapters/http/app.js";
 import { createMcpEndpoint } from "../adapters/mcp/mcp-endpoint.js";
+import { createApprovalServices } from "../app/approvals/approval-services.js";
+import { createBindRequest } from "../app/approvals/bind-request.js";
 import { createCancelCommand, createCommandServices } from "../app/command-services.js";
 import { createEventServices } from "../app/events/event-services.js";
 import { createStreamSlots } from "../app/events/stream-slots.js";
@@ -62,6 +64,8 @@ export async function startApi(
       queue: stores.queue,
       decider,
       clock,
+      bind: createBindRequest({ workspaces }),
+      approvalExpiryMs: config.limits.approvalExpiryMs,
       ids,
       log,
       metrics,
@@ -69,6 +73,16 @@ export async function startApi(
     }),
     ...createCommandServices({ commands: stores.commands, cancel }),
     ...createEventServices({
+    ...createApprovalServices({
+      approvals: stores.approvals,
+      commands: stores.commands,
+      queue: stores.queue,
+      allowSelf: config.approvals.allowSelf,
+      termsOf: (tenant) => tenantConfig(config, tenant),
+      clock,
+      log,
+      metrics,
+    }),
       commands: stores.commands,
       changes: stores.changes,
       slots: createStreamSlots(

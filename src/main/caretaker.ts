@@ -1,3 +1,4 @@
+import { createExpireApprovals } from "../app/approvals/expire-approvals.js";
 import { createPeriodic } from "../app/periodic.js";
 import { createDeadWorkers } from "../app/recovery/dead-workers.js";
 import { createReconcileCommands } from "../app/recovery/reconcile-commands.js";
@@ -34,11 +35,17 @@ export function startCaretaker(foundation: Foundation): RunningProcess {
       metrics,
     }),
   );
+  const expireApprovals = duty(
+    "expire-approvals",
+    config.worker.reconcileMs,
+    createExpireApprovals({ approvals: stores.approvals, log, metrics }),
+  );
   pulse.start();
   reconcile.start();
+  expireApprovals.start();
   return {
     async stop() {
-      await Promise.all([pulse.stop(), reconcile.stop()]);
+      await Promise.all([pulse.stop(), reconcile.stop(), expireApprovals.stop()]);
     },
   };
 }

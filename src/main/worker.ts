@@ -3,6 +3,8 @@ import { fileURLToPath } from "node:url";
 import { createDockerRuntime } from "../adapters/docker/docker-runtime.js";
 import { createBullmqQueueConsumer } from "../adapters/redis/bullmq-queue-consumer.js";
 import { readRepositoryFacts } from "../adapters/workspace-fs/read-repository-facts.js";
+import { createBindRequest } from "../app/approvals/bind-request.js";
+import { createExpireApprovals } from "../app/approvals/expire-approvals.js";
 import { findProfile, type Profile, profileNames } from "../app/decide/profile-catalog.js";
 import { createActiveCommands } from "../app/execute/active-commands.js";
 import { createColdContainers } from "../app/execute/cold-containers.js";
@@ -148,10 +150,16 @@ export async function startWorker(
       metrics,
     }),
   );
+  const expireApprovals = duty(
+    "expire-approvals",
+    config.worker.reconcileMs,
+    createExpireApprovals({ approvals: stores.approvals, log, metrics }),
+  );
   const execute = createExecuteCommand({
     commands,
     recheck: createRecheckCommand({
       decider,
+      bind: createBindRequest({ workspaces }),
       sessions: stores.sessions,
       workspaces,
       policy,
@@ -189,7 +197,7 @@ export async function startWorker(
       metrics,
     }),
   );
-  for (const each of [heartbeat, sweep, reconcile]) each.start();
+  for (const each of [heartbeat, sweep, reconcile, expireApprovals]) each.start();
   for (const consumer of consumers) await consumer.start(execute);
   log.info({ pools: config.worker.pools, concurrency: config.worker.concurrency }, "worker takes commands");
 
@@ -214,7 +222,7 @@ export async function startWorker(
       clearTimeout(ender);
       clearTimeout(lastMoment);
       await endCancels();
-      await within(TIDY_LIMIT_MS, () => Promise.all([sweep.stop(), reconcile.stop(), containers.settled()]));
+      await within(TIDY_LIMIT_MS, () => Promise.all([sweep.stop(), reconcile.stop(), expireApprovals.stop(), containers.settled()]));
       await heartbeat.stop();
       // Without Redis the lease ends by itself.
       await stores.leases.leave(workerId).catch(() => undefined);

@@ -10,6 +10,8 @@ export interface Admission {
   readonly quotas: AdmissionQuotas;
   /** The version of the session that the decision saw; null admits under any. */
   readonly sessionVersion: number | null;
+  /** How long a person may take, and the dispatch behind it; needed where the record has an approval. */
+  readonly approvalExpiryMs?: number;
 }
 
 /** Bounds the admission checks and reserves. Rates and counts are per tenant unless named otherwise. */
@@ -25,6 +27,8 @@ export type FullQuota = keyof Quotas | "sessionConcurrent";
 export type AdmissionAnswer =
   | { readonly kind: "admitted"; readonly priority: number }
   | { readonly kind: "duplicate"; readonly commandId: string }
+  /** The same request waits for a person already: that command stands for this one too. */
+  | { readonly kind: "joined"; readonly commandId: string }
   | { readonly kind: "idempotency_mismatch" }
   | { readonly kind: "session_gone" }
   /** What the decision depended on is no longer so, or less is left than the command's charge: decide again. */

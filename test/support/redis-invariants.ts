@@ -27,6 +27,7 @@ export async function expectConsistent(
     members.push(member);
     expected[name] = members;
   };
+  const waiting: Record<string, string[]> = {};
   const reserved: Record<string, number> = {};
   const charged: Record<string, { wallMs: number; cpuMs: number }> = {};
 
@@ -37,6 +38,14 @@ export async function expectConsistent(
     list(`tenant:${tenant}:index`, id);
     list(`session:${sessionId}:index`, id);
     if (state === "awaiting_approval") list("awaiting", id);
+    const approval = record["approvalState"];
+    if (approval !== undefined) list(`tenant:${tenant}:approvals`, id);
+    if (approval === "pending" || approval === "approved") list("approvals-due", id);
+    expect(approval === "pending", `${id} waits if and only if its approval is pending`).toBe(
+      approval !== undefined && state === "awaiting_approval",
+    );
+    if (approval === "approved") expect(state).toBe("queued");
+    if (approval === "pending") waiting[sessionId] = [...(waiting[sessionId] ?? []), id];
     if (state === "queued") {
       list("queued", id);
       list(`pool:${pool}:queued`, id);
@@ -66,6 +75,12 @@ export async function expectConsistent(
     sum.wallMs += Number(record["chargedWallMs"] ?? 0);
     sum.cpuMs += Number(record["chargedCpuMs"] ?? 0);
     charged[sessionId] = sum;
+  }
+
+  for (const name of names.filter((each) => /^session:[^:]+:pending$/.test(each))) {
+    const standing = await fixture.redis.hvals(prefix + name);
+    const ids = standing.map((each) => each.split("|")[0] ?? "");
+    expect(waiting[name.split(":")[1] ?? ""] ?? []).toEqual(expect.arrayContaining(ids));
   }
 
   const actual: Membership = {};
@@ -133,8 +148,9 @@ export async function keysOf(
 }
 
 function isListing(name: string): boolean {
-  if (["awaiting", "queued", "dispatched", "closed", "cancelling"].includes(name)) return true;
-  return /^(tenant|session|pool):[^:]+:(index|waiting|in-flight|open|queued)$/.test(name);
+  if (["awaiting", "queued", "dispatched", "closed", "cancelling", "approvals-due"].includes(name))
+    return true;
+  return /^(tenant|session|pool):[^:]+:(index|waiting|in-flight|open|queued|approvals)$/.test(name);
 }
 
 async function membersOf(fixture: StoreFixture, key: string): Promise<string[]> {

@@ -11,6 +11,7 @@ import { registerDocs, registerOpenapi } from "./openapi.js";
 import { observeRequests } from "./request-telemetry.js";
 import type { RouteTable } from "./route-table.js";
 import { createRouteTable } from "./route-table.js";
+import { approvalRoutes } from "./routes/approvals.js";
 import { commandEventRoutes } from "./routes/command-events.js";
 import { commandRoutes } from "./routes/commands.js";
 import { healthRoutes } from "./routes/health.js";
@@ -100,6 +101,7 @@ export async function buildApp(
     sourceObjectRoutes(scope, routeDeps);
     workspaceRoutes(scope, routeDeps);
     policyRoutes(scope, routeDeps);
+    approvalRoutes(scope, routeDeps);
     if (!deps.metricsPublic) metricsRoutes(scope, deps, auth.principalOf);
     const access = { principalOf: auth.principalOf, signalFor: waits.signalFor };
     for (const addRoutes of deps.moreRoutes ?? []) addRoutes(plugin, access);

@@ -31,6 +31,7 @@ export async function registerOpenapi(app: HttpScope, version: string): Promise<
       },
       tags: [
         { name: "commands", description: "Submit, wait, look, cancel." },
+        { name: "approvals", description: "What waits for a person, and the person's word." },
         { name: "sessions", description: "One agent process: where it works and under which authority." },
         { name: "workspaces", description: "Directories that belong to one tenant." },
         { name: "policy", description: "What is allowed, and why." },

@@ -21,6 +21,14 @@ export interface Keys {
   readonly engines: string;
   /** Deliveries to webhooks by the time of their next attempt. */
   readonly webhooksDue: string;
+  /** Approvals by the end of their time, as commands' ids. */
+  readonly approvalsDue: string;
+  /** What evidence is still to be chained; the last key of every script that changes a command. */
+  readonly evidenceOutbox: string;
+  /** Tenants with evidence. */
+  readonly evidenceTenants: string;
+  /** Names the deployment's signing key. */
+  readonly evidenceKey: string;
   /** The prefix under which BullMQ keeps its queues. */
   readonly queuePrefix: string;
   command(commandId: string): string;
@@ -31,18 +39,28 @@ export interface Keys {
   sessionObjects(sessionId: string): string;
   sessionWaiting(sessionId: string): string;
   sessionInFlight(sessionId: string): string;
+  /** What waits for a person, by what the approval binds. */
+  sessionPending(sessionId: string): string;
   tenantWaiting(tenant: string): string;
   tenantInFlight(tenant: string): string;
   /** What the tenant has used of its quotas on one UTC day. */
   tenantUsage(tenant: string): string;
   tenantIndex(tenant: string): string;
   tenantSessions(tenant: string): string;
+  /** Commands of which a person was asked. */
+  tenantApprovals(tenant: string): string;
   workspaceSessions(tenant: string, workspaceId: string): string;
   /** The caller chooses the key's text, so only its hash becomes part of a name. */
   idempotency(tenant: string, key: string): string;
   rate(tenant: string): string;
   poolFair(pool: string): string;
   lead(role: string): string;
+  /** The end of a tenant's chain, and how far it is signed and cut. */
+  evidenceHead(tenant: string): string;
+  evidenceRecords(tenant: string): string;
+  evidenceCheckpoints(tenant: string): string;
+  /** Which records are about which command. */
+  evidenceIndex(tenant: string): string;
   /** What is known of one delivery. */
   webhookDelivery(commandId: string, event: string): string;
   /** BullMQ's own key of an envelope. */
@@ -68,6 +86,10 @@ export function createKeys(deployment: string): Keys {
     leases: at("leases"),
     engines: at("engines"),
     webhooksDue: at("webhooks-due"),
+    approvalsDue: at("approvals-due"),
+    evidenceOutbox: at("evidence-outbox"),
+    evidenceTenants: at("evidence-tenants"),
+    evidenceKey: at("evidence-key"),
     queuePrefix,
     command: (commandId) => at("cmd", commandId),
     session: (sessionId) => at("session", sessionId),
@@ -76,10 +98,12 @@ export function createKeys(deployment: string): Keys {
     sessionObjects: (sessionId) => at("session", sessionId, "objects"),
     sessionWaiting: (sessionId) => at("session", sessionId, "waiting"),
     sessionInFlight: (sessionId) => at("session", sessionId, "in-flight"),
+    sessionPending: (sessionId) => at("session", sessionId, "pending"),
     tenantWaiting: (tenant) => at("tenant", tenant, "waiting"),
     tenantInFlight: (tenant) => at("tenant", tenant, "in-flight"),
     tenantUsage: (tenant) => at("tenant", tenant, "usage"),
     tenantIndex: (tenant) => at("tenant", tenant, "index"),
+    tenantApprovals: (tenant) => at("tenant", tenant, "approvals"),
     tenantSessions: (tenant) => at("tenant", tenant, "sessions"),
     workspaceSessions: (tenant, workspaceId) => at("tenant", tenant, "workspace", workspaceId),
     idempotency: (tenant, key) =>
@@ -87,6 +111,10 @@ export function createKeys(deployment: string): Keys {
     rate: (tenant) => at("tenant", tenant, "rate"),
     poolFair: (pool) => at("pool", pool, "fair"),
     lead: (role) => at("lead", role),
+    evidenceHead: (tenant) => at("evidence", tenant, "head"),
+    evidenceRecords: (tenant) => at("evidence", tenant, "records"),
+    evidenceCheckpoints: (tenant) => at("evidence", tenant, "checkpoints"),
+    evidenceIndex: (tenant) => at("evidence", tenant, "index"),
     webhookDelivery: (commandId, event) => at("webhook", commandId, event),
     envelope: (pool, commandId) => `${queuePrefix}:${pool}:${commandId}`,
     prioritized: (pool) => `${queuePrefix}:${pool}:prioritized`,
@@ -110,6 +138,8 @@ export function createKeys(deployment: string): Keys {
       keys.webhooksDue,
       keys.sessionInFlight(sessionId),
       keys.tenantUsage(tenant),
+      keys.sessionPending(sessionId),
+      keys.approvalsDue,
     ],
   };
   return keys;

@@ -1,3 +1,4 @@
+import type { Approval, ApprovalState } from "../../domain/approval/approval.js";
 import type { CommandRecord, CommandResult, CommandState } from "../../domain/command.js";
 import { readLabel, writeLabel } from "./session-format.js";
 
@@ -24,6 +25,13 @@ export const LISTED_FIELDS = [
   "containerId",
   "cancelRequested",
   "approvalId",
+  "approvalState",
+  "approvalBinding",
+  "approvalFiles",
+  "approvalExpiresAtMs",
+  "approvalDecidedBy",
+  "approvalDecidedAtMs",
+  "approvalNote",
   "result",
   "chargedWallMs",
   "chargedCpuMs",
@@ -57,6 +65,7 @@ export function writeRecord(record: CommandRecord): Record<string, string> {
   if (record.queuedAtMs !== null) fields["queuedAtMs"] = String(record.queuedAtMs);
   if (record.finishedAtMs !== null) fields["finishedAtMs"] = String(record.finishedAtMs);
   if (record.approvalId !== null) fields["approvalId"] = record.approvalId;
+  if (record.approval !== undefined) Object.assign(fields, writeApproval(record.approval));
   if (record.charge !== undefined) {
     fields["chargedWallMs"] = String(record.charge.wallMs);
     fields["chargedCpuMs"] = String(record.charge.cpuMs);
@@ -114,6 +123,7 @@ export function readRecord(
     containerId: optional("containerId"),
     cancelRequested: optional("cancelRequested") === "1",
     approvalId: optional("approvalId"),
+    ...readApproval(optional),
     result: readResult(optional("result"), optional("output")),
     ...readCharge(optional("chargedWallMs"), optional("chargedCpuMs")),
     ...readCommandLabel(optional("label")),
@@ -126,6 +136,42 @@ export function pairs(flat: readonly string[]): Record<string, string> {
   const fields: Record<string, string> = {};
   for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i] ?? ""] = flat[i + 1] ?? "";
   return fields;
+}
+
+/** A new approval; the end of its time is the admission's to write, by the store's clock. */
+function writeApproval(approval: Approval): Record<string, string> {
+  const { expiresAtMs, decidedBy, decidedAtMs, note } = approval;
+  return {
+    approvalState: approval.state,
+    approvalBinding: approval.binding,
+    approvalFiles: JSON.stringify(approval.files),
+    ...(expiresAtMs === null ? {} : { approvalExpiresAtMs: String(expiresAtMs) }),
+    ...(decidedBy === null ? {} : { approvalDecidedBy: decidedBy }),
+    ...(decidedAtMs === null ? {} : { approvalDecidedAtMs: String(decidedAtMs) }),
+    ...(note === null ? {} : { approvalNote: note }),
+  };
+}
+
+function readApproval(optional: (name: string) => string | null): Pick<CommandRecord, "approval"> {
+  const id = optional("approvalId");
+  const state = optional("approvalState");
+  if (id === null || state === null) return {};
+  const number = (name: string) => {
+    const text = optional(name);
+    return text === null ? null : Number(text);
+  };
+  return {
+    approval: {
+      id,
+      state: state as ApprovalState,
+      binding: optional("approvalBinding") ?? "",
+      files: JSON.parse(optional("approvalFiles") ?? "[]"),
+      expiresAtMs: number("approvalExpiresAtMs"),
+      decidedBy: optional("approvalDecidedBy"),
+      decidedAtMs: number("approvalDecidedAtMs"),
+      note: optional("approvalNote"),
+    },
+  };
 }
 
 function readCharge(wallMs: string | null, cpuMs: string | null): Pick<CommandRecord, "charge"> {

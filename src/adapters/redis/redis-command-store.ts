@@ -3,7 +3,7 @@ import type { CommandRecord, CommandResult } from "../../domain/command.js";
 import type { BudgetUsage } from "../../domain/decision/budget-state.js";
 import { type Charge, usedTime } from "../../domain/decision/charge.js";
 import { neverStarted } from "../../domain/outcome.js";
-import { unstartedResult } from "../../domain/result.js";
+import { approvalExpiredResult, unstartedResult } from "../../domain/result.js";
 import type { Clock } from "../../ports/clock.js";
 import type { CommandChanges } from "../../ports/command-changes.js";
 import type {
@@ -17,14 +17,15 @@ import type {
 } from "../../ports/command-store.js";
 import { createChangeWatch } from "./change-watch.js";
 import type { CommandEvents } from "./command-events.js";
-import type { CommandPlaces } from "./command-places.js";
+import type { CommandScripts } from "./command-scripts.js";
 import { createEndWaiters } from "./end-waiters.js";
 import type { CommandPlace, Keys } from "./keys.js";
+import { listRecords } from "./list-records.js";
 import { runPipeline } from "./pipeline.js";
-import { LISTED_FIELDS, pairs, readRecord, writeRecord, writeResult } from "./record-format.js";
+import { readListed } from "./read-listed.js";
+import { pairs, readRecord, writeRecord, writeResult } from "./record-format.js";
 import { createRedisCommandChanges } from "./redis-command-changes.js";
-import { closedMember, trimListings } from "./retention.js";
-import type { RunScript, ScriptName } from "./scripts.js";
+import { trimListings } from "./retention.js";
 import { writeLabel } from "./session-format.js";
 import { orUnavailable } from "./store-failure.js";
 
@@ -43,55 +44,19 @@ export interface RedisCommandStore extends CommandStore {
   close(): void;
 }
 
-/** From this priority on a pool's fair queue is moved back; far below the highest that the queue can hold. */
-const REBASE_FROM_PRIORITY = 1_000_000;
-/** How many ids one listing looks at for a state before it answers with a cursor. */
-const LIST_SCAN_LIMIT = 2_000;
-const LIST_SCAN_BATCH = 200;
 const TRIM_EVERY_MS = 10_000;
 
 /** Commands in Redis: one hash each, changed by the scripts beside this file and by nothing else. */
 export function createRedisCommandStore(deps: {
   readonly redis: Redis;
   readonly keys: Keys;
-  readonly runScript: RunScript;
-  readonly places: CommandPlaces;
+  readonly scripts: CommandScripts;
   readonly events: CommandEvents;
   readonly retention: Retention;
   readonly clock: Clock;
 }): RedisCommandStore {
-  const { redis, keys, retention } = deps;
+  const { redis, keys, retention, scripts } = deps;
   let nextTrimAtMs = 0;
-
-  const run = (
-    name: ScriptName,
-    place: CommandPlace,
-    args: readonly string[],
-    moreKeys: readonly string[] = [],
-  ) =>
-    deps.runScript(
-      name,
-      [...keys.shared(place), ...moreKeys],
-      [
-        keys.changedChannel,
-        keys.cancelChannel,
-        place.commandId,
-        closedMember(place),
-        String(retention.resultTtlMs),
-        ...args,
-      ],
-    );
-
-  /** Runs a script on an existing command; `missing` where there is none. */
-  const runOn = async <T>(
-    name: ScriptName,
-    commandId: string,
-    args: readonly string[],
-    missing: T,
-  ): Promise<unknown> => {
-    const place = await deps.places.find(commandId);
-    return place === null ? missing : run(name, place, args);
-  };
 
   /** Trimming rides on the ends of commands: what ends makes what has to be trimmed. */
   const trimSometimes = () => {
@@ -104,21 +69,6 @@ export function createRedisCommandStore(deps: {
   const get = async (commandId: string): Promise<CommandRecord | null> =>
     readRecord(await orUnavailable(() => redis.hgetall(keys.command(commandId))));
 
-  const readStates = async (commandIds: readonly string[]): Promise<(string | null)[]> => {
-    const pipeline = redis.pipeline();
-    for (const id of commandIds) pipeline.hget(keys.command(id), "state");
-    return (await runPipeline(pipeline)) as (string | null)[];
-  };
-
-  const readListed = async (commandIds: readonly string[]): Promise<(CommandRecord | null)[]> => {
-    const pipeline = redis.pipeline();
-    for (const id of commandIds) pipeline.hmget(keys.command(id), ...LISTED_FIELDS);
-    const rows = (await runPipeline(pipeline)) as (string | null)[][];
-    return rows.map((row) =>
-      readRecord(Object.fromEntries(LISTED_FIELDS.map((name, i) => [name, row[i] ?? null]))),
-    );
-  };
-
   const readSigns = async (commandIds: readonly string[]) => {
     const pipeline = redis.pipeline();
     for (const id of commandIds) pipeline.hmget(keys.command(id), "state", "cancelRequested");
@@ -130,13 +80,13 @@ export function createRedisCommandStore(deps: {
   const waiters = createEndWaiters({ watch, read: get });
   const changes = createRedisCommandChanges({
     watch,
-    read: async (commandId) => (await readListed([commandId]))[0] ?? null,
+    read: async (commandId) => (await readListed(redis, keys, [commandId]))[0] ?? null,
   });
 
   return {
-    async admit({ record, idempotency, quotas, sessionVersion }) {
+    async admit({ record, idempotency, quotas, sessionVersion, approvalExpiryMs }) {
       const place = placeOf(record);
-      const reply = (await run(
+      const reply = (await scripts.run(
         "admit",
         place,
         [
@@ -149,6 +99,7 @@ export function createRedisCommandStore(deps: {
           sessionVersion === null ? "" : String(sessionVersion),
           record.decision.effectiveLabel === undefined ? "" : writeLabel(record.decision.effectiveLabel),
           ...chargeArguments(record.charge),
+          ...approvalArguments(record, approvalExpiryMs),
           ...Object.entries(writeRecord(record)).flat(),
         ],
         [
@@ -156,15 +107,10 @@ export function createRedisCommandStore(deps: {
           keys.sessionIndex(record.sessionId),
           keys.idempotency(record.tenant, idempotency?.key ?? ""),
           keys.rate(record.tenant),
+          keys.tenantApprovals(record.tenant),
         ],
       )) as string[];
-      if (reply[0] === "admitted" && Number(reply[2]) >= REBASE_FROM_PRIORITY) {
-        await deps.runScript(
-          "rebase-priorities",
-          [keys.poolFair(record.pool), keys.prioritized(record.pool)],
-          [],
-        );
-      }
+      if (reply[0] === "admitted") await scripts.rebaseFrom(record.pool, Number(reply[2]));
       if (record.state === "finished") trimSometimes();
       return admissionAnswer(reply);
     },
@@ -188,33 +134,16 @@ export function createRedisCommandStore(deps: {
 
     async list({ tenant, sessionId, state, limit, cursor }): Promise<CommandPage> {
       const index = sessionId === null ? keys.tenantIndex(tenant) : keys.sessionIndex(sessionId);
-      const records: CommandRecord[] = [];
-      let after = cursor;
-      for (let scanned = 0; scanned < LIST_SCAN_LIMIT; scanned += LIST_SCAN_BATCH) {
-        const ids = await orUnavailable(() =>
-          redis.zrevrangebylex(index, after === null ? "+" : `(${after}`, "-", "LIMIT", 0, LIST_SCAN_BATCH),
-        );
-        const states = await readStates(ids);
-        const wanted = ids.filter((_, i) => states[i] !== null && (state === null || states[i] === state));
-        for (const record of await readListed(wanted.slice(0, limit - records.length))) {
-          // A session's id is not yet a right to see its commands.
-          if (record?.tenant === tenant) records.push(record);
-        }
-        const last = records.at(-1)?.id ?? null;
-        if (records.length >= limit)
-          return { records, nextCursor: last === ids.at(-1) && ids.length < LIST_SCAN_BATCH ? null : last };
-        if (ids.length < LIST_SCAN_BATCH) return { records, nextCursor: null };
-        after = ids.at(-1) ?? null;
-      }
-      return { records, nextCursor: after };
+      return listRecords(redis, keys, { index, tenant, field: "state", wanted: state, limit, cursor });
     },
 
     async claim({ commandId, workerId, fence, containerId, seen }): Promise<ClaimAnswer> {
       const denied = writeResult(
         unstartedResult(neverStarted("denied", "at dispatch: the session's grant is revoked or expired")),
       );
+      const expired = writeResult(approvalExpiredResult());
       const cancelled = writeResult(unstartedResult(neverStarted("cancelled", "the session was removed")));
-      const reply = (await runOn(
+      const reply = (await scripts.runOn(
         "claim",
         commandId,
         [
@@ -225,6 +154,7 @@ export function createRedisCommandStore(deps: {
           denied.result,
           seen === null ? "" : String(seen.sessionVersion),
           seen === null ? "" : writeLabel(seen.label),
+          expired.result,
         ],
         ["not_queued", "missing"],
       )) as [string, unknown?];
@@ -237,7 +167,7 @@ export function createRedisCommandStore(deps: {
     },
 
     async giveBack(commandId, fence) {
-      return (await runOn("give-back", commandId, [fence], 0)) === 1;
+      return (await scripts.runOn("give-back", commandId, [fence], 0)) === 1;
     },
 
     async finish(commandId, fence, result) {
@@ -246,19 +176,19 @@ export function createRedisCommandStore(deps: {
       const { wallMs, cpuMs } = usedTime(result);
       const used = [wallMs, cpuMs].map((each) => (each === null ? "" : String(each)));
       const args = [fence, written.result, written.output, isNeverStarted ? "1" : "0", ...used];
-      const stands = (await runOn("finish", commandId, args, 0)) === 1;
+      const stands = (await scripts.runOn("finish", commandId, args, 0)) === 1;
       trimSometimes();
       return stands;
     },
 
     async endUnstarted(commandId, result: CommandResult) {
-      const ended = (await runOn("end-unstarted", commandId, [writeResult(result).result], 0)) === 1;
+      const ended = (await scripts.runOn("end-unstarted", commandId, [writeResult(result).result], 0)) === 1;
       trimSometimes();
       return ended;
     },
 
     async requestCancel(commandId, result) {
-      return (await runOn(
+      return (await scripts.runOn(
         "request-cancel",
         commandId,
         [writeResult(result).result],
@@ -295,6 +225,12 @@ function quotaArguments(quotas: AdmissionQuotas): string[] {
     quotas.tenantCpuMsPerDay,
     quotas.tenantWeight,
   ].map((bound) => (bound === null ? "" : String(bound)));
+}
+
+function approvalArguments({ approval, principalId }: CommandRecord, expiryMs: number | undefined): string[] {
+  if (approval === undefined) return ["", "", ""];
+  if (expiryMs === undefined) throw new Error("a command that waits for a person needs an end of its wait");
+  return [approval.binding, String(expiryMs), principalId];
 }
 
 /** The charge, and the least CPU time that any command is charged: that of a millisecond. */
@@ -342,6 +278,7 @@ function admissionAnswer(reply: readonly string[]): AdmissionAnswer {
     case "admitted":
       return { kind, priority: Number(first) };
     case "duplicate":
+    case "joined":
       return { kind, commandId: first };
     case "quota":
       return {

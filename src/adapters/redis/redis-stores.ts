@@ -1,3 +1,4 @@
+import type { ApprovalStore } from "../../ports/approval-store.js";
 import type { Clock } from "../../ports/clock.js";
 import type { CommandChanges } from "../../ports/command-changes.js";
 import type { CommandQueue } from "../../ports/command-queue.js";
@@ -9,6 +10,7 @@ import { createBullmqCommandQueue } from "./bullmq-command-queue.js";
 import { createCommandEvents } from "./command-events.js";
 import { createCommandPlaces } from "./command-places.js";
 import {
+import { createCommandScripts } from "./command-scripts.js";
   connectFirst,
   createRedisClient,
   disconnect,
@@ -17,6 +19,7 @@ import {
 } from "./connection.js";
 import { createKeys } from "./keys.js";
 import { createRedisCancelFeed } from "./redis-cancel-feed.js";
+import { createRedisApprovalStore } from "./redis-approval-store.js";
 import { createRedisCommandStore, type Retention } from "./redis-command-store.js";
 import { createRedisLeaseStore } from "./redis-lease-store.js";
 import { createRedisSessionStore } from "./redis-session-store.js";
@@ -29,6 +32,7 @@ export interface RedisStores {
   readonly commands: CommandStore;
   readonly changes: CommandChanges;
   readonly sessions: SessionStore;
+  readonly approvals: ApprovalStore;
   readonly leases: LeaseStore;
   readonly cancels: CancelFeed;
   readonly queue: CommandQueue;
@@ -64,14 +68,19 @@ export async function openRedisStores(options: {
   const runScript = defineScripts(redis);
   const places = createCommandPlaces(redis, keys);
   const events = createCommandEvents(subscriber, keys);
-  const commands = createRedisCommandStore({
-    redis,
+  const scripts = createCommandScripts({
     keys,
     runScript,
     places,
     events,
     retention: options.retention,
     clock,
+    resultTtlMs: options.retention.resultTtlMs,
+  });
+  const commands = createRedisCommandStore({
+    redis,
+    keys,
+    scripts,
   });
   const queue = createBullmqCommandQueue(redis, keys, log);
   return {
@@ -79,6 +88,7 @@ export async function openRedisStores(options: {
     changes: commands.changes,
     sessions: createRedisSessionStore({ redis, keys, runScript }),
     leases: createRedisLeaseStore({
+    approvals: createRedisApprovalStore({ redis, keys, places, scripts }),
       redis,
       keys,
       runScript,

@@ -27,6 +27,7 @@ export async function trimListings(redis: Redis, keys: Keys): Promise<number> {
       const [commandId = "", tenant = "", sessionId = ""] = member.split(SEPARATOR);
       pipeline.zrem(keys.tenantIndex(tenant), commandId);
       pipeline.zrem(keys.sessionIndex(sessionId), commandId);
+      pipeline.zrem(keys.tenantApprovals(tenant), commandId);
     }
     pipeline.zrem(keys.closed, ...due);
     await runPipeline(pipeline);

@@ -11,6 +11,8 @@ const COMMAND_SCRIPTS = [
   "end-unstarted",
   "request-cancel",
   "declare-lost",
+  "decide-approval",
+  "expire-approval",
 ] as const;
 const OTHER_SCRIPTS = [
   "heartbeat",

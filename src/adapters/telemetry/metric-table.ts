@@ -103,6 +103,16 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
     kind: "histogram",
     help: "From queued to dispatched.",
     labels: [],
+  bailiff_approvals_decided_total: {
+    kind: "counter",
+    help: "Approvals that a person gave or denied.",
+    labels: ["decision"],
+  },
+  bailiff_approvals_joined_total: {
+    kind: "counter",
+    help: "Submits that joined the same request, which was waiting for a person already.",
+    labels: [],
+  },
     buckets: WAITS,
   },
   bailiff_container_acquire_seconds: {

@@ -32,7 +32,9 @@ const REASONS: Readonly<Record<Extract<FileContent, { kind: "unusable" }>["reaso
 };
 
 /** Builds the one way in which requests are bound. */
-export function createBindRequest(deps: { readonly workspaces: Pick<WorkspaceStore, "contents"> }): BindRequest {
+export function createBindRequest(deps: {
+  readonly workspaces: Pick<WorkspaceStore, "contents">;
+}): BindRequest {
   return async ({ session, request, decision, imageDigest }) => {
     const paths = decision.boundFiles;
     const { realCwd, files: contents } = await usable(() =>
@@ -46,7 +48,10 @@ export function createBindRequest(deps: { readonly workspaces: Pick<WorkspaceSto
     for (const [index, path] of paths.entries()) {
       const content = contents[index];
       if (content === undefined || content.kind === "unusable") {
-        return { ok: false, reason: `an approval can't cover it: ${REASONS[content?.reason ?? "unreadable"]}` };
+        return {
+          ok: false,
+          reason: `an approval can't cover it: ${REASONS[content?.reason ?? "unreadable"]}`,
+        };
       }
       files.push({ path, sha256: content.kind === "sha256" ? content.sha256 : null });
     }

@@ -185,6 +185,12 @@ export function createExecuteCommand(deps: {
     container: ReadyContainer,
   ): Promise<HandlerAnswer> => {
     let plan = checked;
+    if (record.approval !== undefined) {
+      // What was approved must be what runs: making a container ready can have taken long enough to change a file.
+      const again = await deps.recheck(record);
+      if (again.kind === "refuse") return endUnstarted(record, neverStarted("denied", again.detail));
+      plan = again.plan;
+    }
     for (let rechecks = 0; rechecks <= MAX_RECHECKS; rechecks += 1) {
       const answer = await dispatch(record, plan, container);
       if (answer !== "session_changed") return answer;

@@ -1,3 +1,4 @@
+import { CHANGED_DETAIL } from "../../domain/approval/approval.js";
 import type { CommandRecord } from "../../domain/command.js";
 import type { SessionGrant } from "../../domain/decision/grant.js";
 import { type HardenedGit, hardenGit } from "../../domain/git-guard/harden-git.js";
@@ -7,6 +8,7 @@ import type { PolicySource } from "../../ports/policy-source.js";
 import type { SessionStore } from "../../ports/session-store.js";
 import type { WorkspaceStore } from "../../ports/workspace-store.js";
 import { WorkspaceFault } from "../../ports/workspace-store.js";
+import type { BindRequest } from "../approvals/bind-request.js";
 import type { Decider } from "../decide/decider.js";
 import type { Profile } from "../decide/profile-catalog.js";
 import type { Recheck } from "./execute-command.js";
@@ -23,6 +25,7 @@ const DEADLINE_MARGIN_MS = 60_000;
  */
 export function createRecheckCommand(deps: {
   readonly decider: Decider;
+  readonly bind: BindRequest;
   readonly sessions: SessionStore;
   readonly workspaces: WorkspaceStore;
   readonly policy: PolicySource;
@@ -52,8 +55,19 @@ export function createRecheckCommand(deps: {
       const denying = decision.layers.find((layer) => layer.verdict === "deny");
       return { kind: "refuse", decision, detail: `at dispatch: ${denying?.reason ?? "denied"}` };
     }
-    if (decision.verdict === "ask" && record.approvalId === null) {
+    if (decision.verdict === "ask" && record.approval === undefined) {
       return { kind: "refuse", decision, detail: "at dispatch: the policy now asks for an approval" };
+    }
+    if (record.approval !== undefined) {
+      const bound = await deps.bind({
+        session,
+        request: record.request,
+        decision,
+        imageDigest: profile.imageDigest,
+      });
+      if (!bound.ok || bound.binding !== record.approval.binding) {
+        return { kind: "refuse", decision, detail: CHANGED_DETAIL };
+      }
     }
     if (profile.imageDigest !== record.imageDigest) {
       return { kind: "refuse", decision, detail: "at dispatch: the profile's image is another one now" };

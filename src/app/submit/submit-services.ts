@@ -1,3 +1,4 @@
+import { approvalIdOf, pendingApproval } from "../../domain/approval/approval.js";
 import type { CommandRecord, CommandRequest } from "../../domain/command.js";
 import { type BudgetUsage, budgetState, timeoutWithinBudgetMs } from "../../domain/decision/budget-state.js";
 import { chargeFor } from "../../domain/decision/charge.js";
@@ -14,6 +15,7 @@ import type { IdSource } from "../../ports/id-source.js";
 import type { SessionStore } from "../../ports/session-store.js";
 import type { Log, Metrics } from "../../ports/telemetry.js";
 import { notFound, requireId, requireScope } from "../access.js";
+import { type BindRequest, boundDecision } from "../approvals/bind-request.js";
 import type { Answer, Decider } from "../decide/decider.js";
 import type { BailiffServices, Submission, SubmitOptions } from "../services.js";
 import { deniedError } from "./denied-error.js";
@@ -30,6 +32,9 @@ export function createSubmitServices(deps: {
   readonly sessions: SessionStore;
   readonly queue: CommandQueue;
   readonly decider: Decider;
+  readonly bind: BindRequest;
+  /** How long an approval may take, and the dispatch behind it. */
+  readonly approvalExpiryMs: number;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly log: Log;
@@ -71,12 +76,20 @@ export function createSubmitServices(deps: {
       const request = { ...answer.request, timeoutMs: submission.timeoutMs };
       answer = { ...(await deps.decider.decide({ session, scopes: principal.scopes, request })), request };
     }
-    const { decision, profile, request } = answer;
+    const { profile, request } = answer;
+    const { decision, bound } = await boundDecision(deps.bind, {
+      session,
+      request,
+      decision: answer.decision,
+      imageDigest: profile.imageDigest,
+    });
     const nowMs = deps.clock.nowMs();
     const state = stateFor(decision);
+    const id = deps.ids.next("cmd");
+    const approvalId = bound === null ? null : approvalIdOf(id);
     return {
       formatVersion: 1,
-      id: deps.ids.next("cmd"),
+      id,
       tenant: principal.tenant,
       sessionId: session.id,
       workspaceId: session.workspaceId,
@@ -95,7 +108,8 @@ export function createSubmitServices(deps: {
       workerId: null,
       containerId: null,
       cancelRequested: false,
-      approvalId: null,
+      approvalId,
+      ...(bound === null || approvalId === null ? {} : { approval: pendingApproval(approvalId, bound) }),
       result: state === "finished" ? unstartedResult(neverStarted("denied", null)) : null,
       ...(state === "finished" ? {} : { charge: chargeFor(request.timeoutMs, profile.limits.nanoCpus) }),
       ...(session.webhook === undefined ? {} : { webhook: session.webhook }),
@@ -117,6 +131,7 @@ export function createSubmitServices(deps: {
         idempotency,
         quotas: deps.quotasOf(principal.tenant),
         sessionVersion: session.version,
+        approvalExpiryMs: deps.approvalExpiryMs,
       });
       if (answer.kind === "session_changed" || answer.kind === "budget_changed") {
         deps.metrics.count("bailiff_decisions_repeated_total", { reason: answer.kind });
@@ -153,6 +168,12 @@ export function createSubmitServices(deps: {
         if (original.result?.outcome === "denied") throw deniedError(original);
         return { record: original, duplicate: true };
       }
+      if (answer.kind === "joined") {
+        deps.metrics.count("bailiff_approvals_joined_total");
+        const standing = await deps.commands.get(answer.commandId);
+        if (standing === null) throw notFound("command");
+        return { record: standing, duplicate: false };
+      }
       if (answer.kind !== "admitted") throw refusal(answer);
       deps.log.info(
         {
@@ -166,7 +187,10 @@ export function createSubmitServices(deps: {
       );
       if (record.result?.outcome === "denied") throw deniedError(record);
       if (record.state === "queued") await enqueue(record, answer.priority, options);
-      if (record.state === "awaiting_approval" || options.waitMs === 0) return { record, duplicate: false };
+      // The end of its time is by the store's clock.
+      if (record.state === "awaiting_approval")
+        return { record: (await deps.commands.get(record.id)) ?? record, duplicate: false };
+      if (options.waitMs === 0) return { record, duplicate: false };
       const latest = await deps.commands.waitForEnd(record.id, options.waitMs, options.signal);
       return { record: latest ?? record, duplicate: false };
     },
@@ -174,8 +198,9 @@ export function createSubmitServices(deps: {
     async explain(principal, sessionId, submission) {
       const session = await find(principal, sessionId);
       const usage = await deps.commands.usage(session.tenant, session.id);
-      const { decision } = await decideNow(principal, session, submission, usage);
-      return decision;
+      const { decision, profile, request } = await decideNow(principal, session, submission, usage);
+      const { imageDigest } = profile;
+      return (await boundDecision(deps.bind, { session, request, decision, imageDigest })).decision;
     },
   };
 }
@@ -189,7 +214,7 @@ function denyingLayer(decision: Decision): LayerName | undefined {
   return decision.layers.find((layer) => layer.verdict === "deny")?.layer;
 }
 
-function refusal(answer: Exclude<Settled, { kind: "admitted" | "duplicate" }>): BailiffError {
+function refusal(answer: Exclude<Settled, { kind: "admitted" | "duplicate" | "joined" }>): BailiffError {
   switch (answer.kind) {
     case "idempotency_mismatch":
       return new BailiffError("idempotency_mismatch", "this Idempotency-Key came before with another body");

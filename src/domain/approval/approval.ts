@@ -42,6 +42,24 @@ export interface Approval {
   readonly note: string | null;
 }
 
+/** A new approval, which waits for a person. */
+export function pendingApproval(
+  id: string,
+  bound: { readonly binding: string; readonly files: readonly BoundFile[] },
+): Approval {
+  const { binding, files } = bound;
+  return {
+    id,
+    state: "pending",
+    binding,
+    files,
+    expiresAtMs: null,
+    decidedBy: null,
+    decidedAtMs: null,
+    note: null,
+  };
+}
+
 /** Everything an approval is about; a difference in any of it makes it another request. */
 export interface BoundRequest {
   readonly tenant: string;

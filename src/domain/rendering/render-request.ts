@@ -69,7 +69,10 @@ function asLines(
   ];
   for (const note of argv.notes.filter(({ marks }) => marks.length > 0)) {
     const size = `${note.characters} characters, ${note.bytes} bytes`;
-    rows.push([`! token ${note.index}`, `${size}: ${note.marks.map((mark) => mark.replace("_", "-")).join(", ")}`]);
+    rows.push([
+      `! token ${note.index}`,
+      `${size}: ${note.marks.map((mark) => mark.replace("_", "-")).join(", ")}`,
+    ]);
   }
   if (argv.furtherNotes > 0) rows.push(["! tokens", `${argv.furtherNotes} more need a close look`]);
   rows.push(

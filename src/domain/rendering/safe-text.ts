@@ -25,7 +25,8 @@ export interface SafeText {
 }
 
 /** Latin letters outside ASCII that readers tell apart from ASCII's: the accented ones of Europe, without the dotless, long and barred. */
-const ACCENTED_LATIN = /^[\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u0130\u0132-\u0137\u0139-\u013e\u0141-\u0148\u014a-\u017e]$/;
+const ACCENTED_LATIN =
+  /^[\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u0130\u0132-\u0137\u0139-\u013e\u0141-\u0148\u014a-\u017e]$/;
 
 /** Scripts whose letters show as they are in a token that has letters of no other. */
 const WHOLE_TOKEN_SCRIPTS: readonly RegExp[] = [
@@ -36,8 +37,7 @@ const WHOLE_TOKEN_SCRIPTS: readonly RegExp[] = [
 ];
 
 /** Cyrillic and Greek letters that pass for ASCII's: a token of these alone passes for another word. */
-const ASCII_LIKE =
-  /^[АВЕЅІЈКМНОРСТУХҮҺаеѕіјкорсухүһԁԛԝёЁїЇγΑΒΕΖΗΙΚΜΝΟΡΤΥΧικνορτυχϲϳϹ]$/u;
+const ASCII_LIKE = /^[АВЕЅІЈКМНОРСТУХҮҺаеѕіјкорсухүһԁԛԝёЁїЇγΑΒΕΖΗΙΚΜΝΟΡΤΥΧικνορτυχϲϳϹ]$/u;
 
 /** Letters that pass for a stroke, a ring, a sign of punctuation or one another, in any company. */
 const STROKE_LIKE = /^[一丨丶丿亅乙〇ノハ口ロニ二卜トエ工八夕タカ力ヘへべベぺペーㅡㅣㅇㅅ]$/u;

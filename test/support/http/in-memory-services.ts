@@ -1,4 +1,5 @@
 import type { BailiffServices, SourceObject } from "../../../src/app/services.js";
+import { approvalIdOf, commandIdOf, pendingApproval } from "../../../src/domain/approval/approval.js";
 import type { CommandRecord, CommandResult } from "../../../src/domain/command.js";
 import { commandEvents, EVENT_IDS } from "../../../src/domain/command-events.js";
 import type { Decision } from "../../../src/domain/decision/decision.js";
@@ -120,6 +121,11 @@ export function createInMemoryServices(): InMemoryServices {
     const found = commands.get(id);
     if (found === undefined || found.tenant !== principal.tenant) throw missing("command");
     return found;
+  };
+  const asked = (principal: Principal, id: string) => {
+    const found = commands.get(commandIdOf(id));
+    if (found?.approval === undefined || found.tenant !== principal.tenant) throw missing("approval");
+    return { ...found, approval: found.approval };
   };
   const wait = async (record: CommandRecord, waitMs: number, signal: AbortSignal): Promise<CommandRecord> => {
     if (record.state === "finished" || waitMs === 0) return record;
@@ -287,9 +293,10 @@ export function createInMemoryServices(): InMemoryServices {
         argv0 === ASKED_ARGV0 ? "awaiting_approval" : argv0 === SLOW_ARGV0 ? "dispatched" : "finished";
       const finishedAtMs = state === "finished" ? 1_700_000_000_250 : null;
       const started = argv0 !== DENIED_ARGV0 && argv0 !== ASKED_ARGV0;
+      const id = nextId("cmd");
       const record: CommandRecord = {
         formatVersion: 1,
-        id: nextId("cmd"),
+        id,
         tenant: principal.tenant,
         sessionId,
         workspaceId,
@@ -308,7 +315,15 @@ export function createInMemoryServices(): InMemoryServices {
         workerId: "wrk_secret",
         containerId: started ? "c0ffee" : null,
         cancelRequested: false,
-        approvalId: null,
+        approvalId: state === "awaiting_approval" ? approvalIdOf(id) : null,
+        ...(state === "awaiting_approval"
+          ? {
+              approval: {
+                ...pendingApproval(approvalIdOf(id), { binding: "ab".repeat(32), files: [] }),
+                expiresAtMs: 1_700_000_900_000,
+              },
+            }
+          : {}),
         result: state === "finished" ? completedResult(submission.argv.join(" ").slice(0, 100)) : null,
       };
       if (decision.verdict === "deny") {
@@ -350,6 +365,47 @@ export function createInMemoryServices(): InMemoryServices {
             : { ...record, state: "finished", result: unstartedResult(neverStarted("cancelled", null)) };
       commands.set(id, cancelled);
       return cancelled;
+    },
+    async listApprovals(principal, query) {
+      enter(principal, "approvals:read");
+      const records = [...commands.values()].filter(
+        (one) =>
+          one.tenant === principal.tenant &&
+          one.approval !== undefined &&
+          (query.state === null || one.approval.state === query.state),
+      );
+      return { records: records.slice(0, query.limit), nextCursor: null };
+    },
+    async getApproval(principal, id) {
+      enter(principal, "approvals:read");
+      return asked(principal, id);
+    },
+    async decideApproval(principal, id, { decision, note }) {
+      enter(principal, "approvals:decide");
+      const record = asked(principal, id);
+      const standing = record.approval.state;
+      if (standing !== "pending") {
+        throw new BailiffError("conflict", `the approval is ${standing} already`, {
+          extensions: { approval_state: standing },
+        });
+      }
+      const decided: CommandRecord = {
+        ...record,
+        state: decision === "approve" ? "queued" : "finished",
+        result:
+          decision === "approve"
+            ? null
+            : unstartedResult(neverStarted("approval_denied", "a person denied it")),
+        approval: {
+          ...record.approval,
+          state: decision === "approve" ? "approved" : "denied",
+          decidedBy: principal.id,
+          decidedAtMs: 1_700_000_000_500,
+          note,
+        },
+      };
+      commands.set(record.id, decided);
+      return decided;
     },
     async explain(principal, sessionId, submission) {
       enter(principal, "commands:write");

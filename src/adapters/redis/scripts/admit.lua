@@ -11,6 +11,7 @@
 -- in sixteenths of a round above `base`. An empty queue begins at zero again.
 local tenant_index, session_index = KEYS[SHARED_KEYS + 1], KEYS[SHARED_KEYS + 2]
 local idempotency, rate = KEYS[SHARED_KEYS + 3], KEYS[SHARED_KEYS + 4]
+local tenant_approvals = KEYS[SHARED_KEYS + 5]
 local arg = function(n) return ARGV[SHARED_ARGS + n] end
 local tenant, state = arg(1), arg(2)
 local body_hash, idempotency_ttl = arg(3), arg(4)
@@ -23,11 +24,10 @@ for i, quota in ipairs(QUOTAS) do limit[quota] = tonumber(arg(4 + i)) end
 local weight, vector = tonumber(arg(13)), arg(14)
 local seen_version, label = arg(15), arg(16)
 local wall, cpu, least_cpu = tonumber(arg(17)), tonumber(arg(18)), tonumber(arg(19))
-local FIRST_FIELD = SHARED_ARGS + 20
+local binding, approval_ttl, principal = arg(20), tonumber(arg(21)), arg(22)
+local FIRST_FIELD = SHARED_ARGS + 23
 local DAY_MS = 86400000
 local QUEUE_RETRY_MS = 1000
-local TAGS_PER_ROUND = 16
-local MAX_PRIORITY = 2097151
 
 -- The same admission again: its first answer was lost on the way.
 if redis.call('EXISTS', record) == 1 then
@@ -61,6 +61,29 @@ if limit.tenantRequestsPerMinute then
   local early = arrival + interval - tonumber(now) - 60000
   if early > 0.000001 then return refuse('tenantRequestsPerMinute', early) end
   theoretical_arrival = arrival + interval
+end
+
+local function remember(command)
+  if theoretical_arrival then
+    redis.call('SET', rate, string.format('%.3f', theoretical_arrival), 'PX', 120000)
+  end
+  if body_hash ~= '' then
+    redis.call('HSET', idempotency, 'bodyHash', body_hash, 'commandId', command)
+    redis.call('PEXPIRE', idempotency, idempotency_ttl)
+  end
+end
+
+-- The same request is waiting for a person already: this one joins it, and who asks so may not be who approves it.
+if binding ~= '' then
+  local standing = redis.call('HGET', session_pending, binding)
+  local first, expires, askers = string.match(standing or '', '^([^|]+)|([^|]+)|(.*)$')
+  if first and tonumber(expires) > tonumber(now) then
+    if not string.find(askers, ' ' .. principal .. ' ', 1, true) then
+      redis.call('HSET', session_pending, binding, standing .. principal .. ' ')
+    end
+    remember(first)
+    return { 'joined', first }
+  end
 end
 
 -- A host of an earlier time must not bring back yesterday's quota: the day only moves on.
@@ -117,14 +140,9 @@ for i = FIRST_FIELD, #ARGV do fields[#fields + 1] = ARGV[i] end
 redis.call('HSET', record, unpack(fields))
 redis.call('ZADD', tenant_index, 0, id)
 redis.call('ZADD', session_index, 0, id)
-if theoretical_arrival then
-  redis.call('SET', rate, string.format('%.3f', theoretical_arrival), 'PX', 120000)
-end
-if body_hash ~= '' then
-  redis.call('HSET', idempotency, 'bodyHash', body_hash, 'commandId', id)
-  redis.call('PEXPIRE', idempotency, idempotency_ttl)
-end
+remember(id)
 if not reserves then
+  owe_evidence('denied')
   retain()
   announce(state)
   return { 'admitted', '0', '0' }
@@ -145,15 +163,15 @@ if vector ~= '' then
 end
 
 local priority, unbounded = 0, 0
-if state == 'queued' then
-  if redis.call('SCARD', pool_queued) == 0 then redis.call('DEL', pool_fair) end
-  local fair = redis.call('HMGET', pool_fair, 'V', 'base', 't:' .. tenant)
-  local tag = math.max(tonumber(fair[3] or '0'), tonumber(fair[1] or '0'))
-  redis.call('HSET', pool_fair, 't:' .. tenant, string.format('%.17g', tag + 1 / weight))
-  unbounded = math.floor((tag - tonumber(fair[2] or '0')) * TAGS_PER_ROUND) + 1
-  priority = math.max(1, math.min(MAX_PRIORITY, unbounded))
-  redis.call('HSET', record, 'tag', string.format('%.17g', tag), 'priority', string.format('%d', priority))
+if state == 'queued' then priority, unbounded = queue_fairly(tenant, weight) end
+if binding ~= '' then
+  local expires = string.format('%.0f', tonumber(now) + approval_ttl)
+  redis.call('HSET', record, 'approvalExpiresAtMs', expires)
+  redis.call('HSET', session_pending, binding, id .. '|' .. expires .. '| ' .. principal .. ' ')
+  redis.call('ZADD', approvals_due, expires, id)
+  redis.call('ZADD', tenant_approvals, 0, id)
 end
 enter(state)
+owe_evidence('admitted')
 announce(state)
 return { 'admitted', string.format('%d', priority), string.format('%.0f', unbounded) }

@@ -10,7 +10,10 @@ local closed, cancelling = KEYS[12], KEYS[13]
 local leases, engines = KEYS[14], KEYS[15]
 local webhooks_due = KEYS[16]
 local session_in_flight, tenant_usage = KEYS[17], KEYS[18]
-local SHARED_KEYS = 18
+local session_pending, approvals_due = KEYS[19], KEYS[20]
+local SHARED_KEYS = 20
+-- The last key of every script, whatever keys it has of its own.
+local evidence_outbox = KEYS[#KEYS]
 
 local changed_channel, cancel_channel = ARGV[1], ARGV[2]
 local id, closed_member = ARGV[3], ARGV[4]
@@ -21,10 +24,20 @@ local SHARED_ARGS = 5
 local clock = redis.call('TIME')
 local now = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000))
 
+-- `session_pending` says by its binding which command waits for a person: id, end of its time, and who asked, between spaces.
+-- One whose time was over may have been followed by another: that one's entry stays.
+local function forget_pending()
+  local binding = redis.call('HGET', record, 'approvalBinding')
+  if not binding then return end
+  local standing = redis.call('HGET', session_pending, binding)
+  if standing and string.sub(standing, 1, #id + 1) == id .. '|' then redis.call('HDEL', session_pending, binding) end
+end
+
 -- Membership in these sets is the count: it can't drift from the records as a counter could.
 local function leave(state)
   if state == 'awaiting_approval' then
     redis.call('ZREM', awaiting, id)
+    forget_pending()
     redis.call('SREM', tenant_waiting, id)
     redis.call('SREM', session_waiting, id)
   elseif state == 'queued' then
@@ -81,6 +94,25 @@ local function announce(state)
   redis.call('PUBLISH', changed_channel, id .. ' ' .. state .. owe_webhook(state))
 end
 
+-- What evidence has to say is owed with the change it is about, so that no crash can lose it. The entry holds the record as it
+-- is now: it does not wait for one that may have changed or expired by the time it is read.
+local EVIDENCE_FIELDS = {
+  'formatVersion', 'id', 'tenant', 'sessionId', 'workspaceId', 'principalId', 'profile', 'imageDigest', 'pool', 'request',
+  'decision', 'state', 'createdAtMs', 'queuedAtMs', 'dispatchedAtMs', 'finishedAtMs', 'workerId', 'containerId',
+  'cancelRequested', 'approvalId', 'approvalState', 'approvalDecidedBy', 'approvalNote', 'result', 'label',
+}
+local function owe_evidence(kind)
+  local entry = { 'evidenceKind', kind, 'evidenceAtMs', now }
+  local values = redis.call('HMGET', record, unpack(EVIDENCE_FIELDS))
+  for i, name in ipairs(EVIDENCE_FIELDS) do
+    if values[i] then
+      entry[#entry + 1] = name
+      entry[#entry + 1] = values[i]
+    end
+  end
+  redis.call('XADD', evidence_outbox, '*', unpack(entry))
+end
+
 -- The record of a finished command, and everything that lists it, goes when its retention is over.
 local function retain()
   redis.call('PEXPIRE', record, result_ttl)
@@ -124,13 +156,40 @@ local function settle(never_started, used_wall, used_cpu)
   if never_started then redis.call('HSET', record, 'reserved', '0') end
 end
 
+-- A place in the fair queue, see admit.lua: answers its priority, and the same without an upper bound.
+local TAGS_PER_ROUND = 16
+local MAX_PRIORITY = 2097151
+local function queue_fairly(tenant, weight)
+  if redis.call('SCARD', pool_queued) == 0 then redis.call('DEL', pool_fair) end
+  local fair = redis.call('HMGET', pool_fair, 'V', 'base', 't:' .. tenant)
+  local tag = math.max(tonumber(fair[3] or '0'), tonumber(fair[1] or '0'))
+  redis.call('HSET', pool_fair, 't:' .. tenant, string.format('%.17g', tag + 1 / weight))
+  local unbounded = math.floor((tag - tonumber(fair[2] or '0')) * TAGS_PER_ROUND) + 1
+  local priority = math.max(1, math.min(MAX_PRIORITY, unbounded))
+  redis.call('HSET', record, 'tag', string.format('%.17g', tag), 'priority', string.format('%d', priority))
+  return priority, unbounded
+end
+
+-- An approval that was not used has an end with its command; one that was used stays as it is.
+local APPROVAL_ENDS = { cancel = 'cancelled', approval_denied = 'denied', approval_expired = 'expired' }
+local function end_approval(ended_by)
+  local approval = redis.call('HGET', record, 'approvalState')
+  if not approval then return end
+  redis.call('ZREM', approvals_due, id)
+  if approval == 'pending' or approval == 'approved' then
+    redis.call('HSET', record, 'approvalState', APPROVAL_ENDS[ended_by] or 'void')
+  end
+end
+
 -- `ended_by` is the fence of a worker that ended it, or a word no fence is equal to.
 local function conclude(from, ended_by, result, output, never_started, used_wall, used_cpu)
   leave(from)
   redis.call('SREM', session_open, id)
+  end_approval(ended_by)
   settle(never_started, used_wall, used_cpu)
   redis.call('HSET', record, 'state', 'finished', 'finishedAtMs', now, 'endedBy', ended_by, 'result', result)
   if output ~= '' then redis.call('HSET', record, 'output', output) end
+  owe_evidence('finished')
   retain()
   announce('finished')
 end
