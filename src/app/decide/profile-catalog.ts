@@ -10,7 +10,7 @@ export interface Profile extends RuntimeProfile {
 }
 
 /** The queue of profiles that name none. */
-export const DEFAULT_POOL = "default";
+const DEFAULT_POOL = "default";
 
 /** Names of all profiles: the policy's, and those that configuration alone gives an image. */
 export function profileNames(

@@ -1,4 +1,4 @@
-import type { CommandResult } from "../command.js";
+import type { Outcome } from "../outcome.js";
 
 /** What the budgets are charged for a command: its reservation until it ends, then what it used of it. Whole numbers. */
 export interface Charge {
@@ -19,10 +19,10 @@ export function timeoutForCpuMs(cpuMs: number, nanoCpus: number): number {
 }
 
 /** The time to settle a command's charge with; null asks for all that was reserved: nothing measured it, or nothing proves its end. */
-export function usedTime(result: CommandResult): {
-  readonly wallMs: number | null;
-  readonly cpuMs: number | null;
-} {
+export function usedTime(result: {
+  readonly outcome: Outcome;
+  readonly usage: { readonly wallMs: number; readonly cpuMs: number | null } | null;
+}): { readonly wallMs: number | null; readonly cpuMs: number | null } {
   if (result.outcome === "lost" || result.usage === null) return { wallMs: null, cpuMs: null };
   const whole = (ms: number | null) => (ms === null ? null : Math.max(0, Math.ceil(ms)));
   return { wallMs: whole(result.usage.wallMs), cpuMs: whole(result.usage.cpuMs) };
