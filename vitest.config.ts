@@ -42,7 +42,7 @@ export default defineConfig({
           // Most of their time is spent waiting for leases to run out, each file in a deployment of its own.
           maxWorkers: 2,
           maxConcurrency: 4,
-          testTimeout: 240_000,
+          testTimeout: 480_000,
           hookTimeout: 120_000,
           sequence: { groupOrder: 3 },
         },

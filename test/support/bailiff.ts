@@ -9,10 +9,11 @@ import { addKey } from "../../src/adapters/auth/keys-file.js";
 import { createRandomIdSource } from "../../src/adapters/system/random-id-source.js";
 import { createSystemClock } from "../../src/adapters/system/system-clock.js";
 import type { Scope } from "../../src/ports/authenticator.js";
+import { removeContainersOf } from "./engine-containers.js";
 import { readTestEnvironment } from "./environment.js";
 
 const CLI = fileURLToPath(new URL("../../dist/main/cli.js", import.meta.url));
-const READY_LIMIT_MS = 60_000;
+const READY_LIMIT_MS = 120_000;
 
 /** One answer of the API. `body` is parsed JSON, or null where there is none. */
 export interface Answer {
@@ -205,7 +206,9 @@ export async function createInstallation(settings: Record<string, unknown> = {})
     async remove() {
       for (const each of running) await each.kill();
       await endPrivateRedis(directory);
-      await rm(directory, { recursive: true, force: true });
+      // What a killed process left would go on writing to what is removed here.
+      await removeContainersOf(deployment);
+      await rm(directory, { recursive: true, force: true, maxRetries: 3, retryDelay: 200 });
     },
   };
 }

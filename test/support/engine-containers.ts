@@ -10,3 +10,15 @@ export async function containersOf(deployment: string): Promise<string[]> {
   });
   return found.map((container) => container.Id);
 }
+
+/** Kills and removes every container of a deployment. */
+export async function removeContainersOf(deployment: string): Promise<void> {
+  const docker = new Docker({ socketPath: readTestEnvironment().dockerSocket });
+  for (const id of await containersOf(deployment)) {
+    // Another removal of the same container may be under way.
+    await docker
+      .getContainer(id)
+      .remove({ force: true, v: true })
+      .catch(() => undefined);
+  }
+}

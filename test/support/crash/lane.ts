@@ -20,7 +20,7 @@ import type { Fault, Step, StruckMessage } from "./faults.js";
 import type { Verdict } from "./verdicts.js";
 
 const FAULTY_WORKER = fileURLToPath(new URL("./faulty-worker.mjs", import.meta.url));
-const LIMIT_MS = 90_000;
+const LIMIT_MS = 120_000;
 const STARTS_AT_ONCE = 3;
 
 /**
