@@ -44,7 +44,7 @@ function faultyContainer(container) {
     ...container,
     async run(request, signal) {
       const inWorkspace = (name) => join(container.purpose.workspacePath, `${name}-${request.argv.at(-1)}`);
-      if (step !== "argv sent") writeFileSync(inWorkspace("go"), "");
+      if (armed && step !== "argv sent") writeFileSync(inWorkspace("go"), "");
       const pending = container.run(request, signal);
       if (armed && step === "argv sent") {
         while (!existsSync(inWorkspace("ledger")))
