@@ -9,6 +9,7 @@ import type { Session, Workspace } from "../domain/session.js";
 import type { SessionWebhook } from "../domain/webhook/webhook.js";
 import type { Principal } from "../ports/authenticator.js";
 import type { CommandPage } from "../ports/command-store.js";
+import type { EvidenceServices } from "./evidence/evidence-services.js";
 
 /** A submit after schema validation: units and defaults of the wire are already applied. */
 export interface Submission {
@@ -59,7 +60,7 @@ export type FollowEvents = (onEvent: (event: CommandEvent) => void, onEnd: () =>
  * What the edges (HTTP, MCP) may ask of Bailiff. Every method checks scope and tenant itself and throws BailiffError;
  * another tenant's things are `not_found`.
  */
-export interface BailiffServices {
+export interface BailiffServices extends EvidenceServices {
   putWorkspace(
     principal: Principal,
     workspaceId: string,
@@ -122,7 +123,6 @@ export interface BailiffServices {
     query: { sessionId: string | null; state: CommandState | null; limit: number; cursor: string | null },
   ): Promise<CommandPage>;
   cancelCommand(principal: Principal, commandId: string): Promise<CommandRecord>;
-  /** The whole pipeline as a dry run; consumes nothing. */
   /** Commands of which a person was asked, newest first; each record has its `approval`. */
   listApprovals(
     principal: Principal,
@@ -136,6 +136,7 @@ export interface BailiffServices {
     approvalId: string,
     word: { readonly decision: "approve" | "deny"; readonly note: string | null },
   ): Promise<CommandRecord>;
+  /** The whole pipeline as a dry run; consumes nothing. */
   explain(principal: Principal, sessionId: string, submission: Submission): Promise<Decision>;
   /** Version and document of the policy in force. */
   policy(principal: Principal): Promise<{ version: string; document: unknown }>;

@@ -8,6 +8,7 @@ import { createBindRequest } from "../app/approvals/bind-request.js";
 import { createCancelCommand, createCommandServices } from "../app/command-services.js";
 import { createEventServices } from "../app/events/event-services.js";
 import { createStreamSlots } from "../app/events/stream-slots.js";
+import { createEvidenceServices } from "../app/evidence/evidence-services.js";
 import { createPolicyServices } from "../app/policy-services.js";
 import { createReadiness, type ReadinessCheck } from "../app/readiness.js";
 import type { BailiffServices } from "../app/services.js";
@@ -63,16 +64,15 @@ export async function startApi(
       sessions: stores.sessions,
       queue: stores.queue,
       decider,
-      clock,
       bind: createBindRequest({ workspaces }),
       approvalExpiryMs: config.limits.approvalExpiryMs,
+      clock,
       ids,
       log,
       metrics,
       quotasOf: (tenant) => tenantConfig(config, tenant),
     }),
     ...createCommandServices({ commands: stores.commands, cancel }),
-    ...createEventServices({
     ...createApprovalServices({
       approvals: stores.approvals,
       commands: stores.commands,
@@ -83,6 +83,7 @@ export async function startApi(
       log,
       metrics,
     }),
+    ...createEventServices({
       commands: stores.commands,
       changes: stores.changes,
       slots: createStreamSlots(
@@ -91,6 +92,7 @@ export async function startApi(
       ),
     }),
     ...createPolicyServices({ policy }),
+    ...createEvidenceServices({ evidence: stores.evidence, commands: stores.commands }),
     ...createReadiness(
       {
         redis: async () => ((await stores.isAnswering()) ? null : "redis does not answer"),

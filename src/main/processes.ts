@@ -3,6 +3,7 @@ import { createPinoLog } from "../adapters/telemetry/pino-log.js";
 import type { Config } from "../config/config.js";
 import { redactConfig } from "../config/redact-config.js";
 import { startCaretaker } from "./caretaker.js";
+import { startEvidence } from "./evidence.js";
 import { layFoundation } from "./foundation.js";
 import { runUntilSignal } from "./lifecycle.js";
 import { startWorker, type WorkerSeams } from "./worker.js";
@@ -51,6 +52,9 @@ export async function runProcess(role: Role, config: Config, seams: WorkerSeams 
       stopRedis = null;
     }
     try {
+      const evidence = await startEvidence(foundation);
+      // Behind worker and API: what they end last is written too.
+      foundation.closers.add("evidence", () => evidence.stop("shutdown"));
       const worker = role === "api" ? null : await startWorker(foundation, seams);
       if (worker !== null) {
         foundation.closers.add("worker", () => worker.stop("shutdown"));

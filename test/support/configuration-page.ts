@@ -59,7 +59,7 @@ export function configurationPage(): string {
     "  `limits.service_chars`; `limits.stream_capture_bytes` ≤ `limits.stream_hard_bytes`.",
     "- `worker.shutdown_grace_ms` ≥ `limits.grace_ms`; `worker.lease_ms` ≥ 3 × `worker.heartbeat_ms`.",
     "- `auth.jwt` has exactly one of `jwks_url` and `jwks_file`.",
-    "- `data_dir`, `init_path`, `auth.keys_file`, `auth.jwt.jwks_file` and the policy files are not inside",
-    "  `workspaces.root`, where commands can write.",
+    "- `data_dir`, `init_path`, `auth.keys_file`, `auth.jwt.jwks_file`, `evidence.directory`, `evidence.signing_key_file`",
+    "  and the policy files are not inside `workspaces.root`, where commands can write.",
   ].join("\n")}\n`;
 }

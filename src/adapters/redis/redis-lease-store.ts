@@ -115,16 +115,20 @@ export function createRedisLeaseStore(deps: {
       const place = await deps.places.find(commandId);
       if (place === null) return false;
       const written = writeResult(result);
-      const reply = await deps.runScript("declare-lost", keys.shared(place), [
-        keys.changedChannel,
-        keys.cancelChannel,
-        commandId,
-        closedMember(place),
-        String(deps.resultTtlMs),
-        fence,
-        written.result,
-        written.output,
-      ]);
+      const reply = await deps.runScript(
+        "declare-lost",
+        [...keys.shared(place), keys.evidenceOutbox],
+        [
+          keys.changedChannel,
+          keys.cancelChannel,
+          commandId,
+          closedMember(place),
+          String(deps.resultTtlMs),
+          fence,
+          written.result,
+          written.output,
+        ],
+      );
       return reply === 1;
     },
 

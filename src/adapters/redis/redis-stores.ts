@@ -3,14 +3,15 @@ import type { Clock } from "../../ports/clock.js";
 import type { CommandChanges } from "../../ports/command-changes.js";
 import type { CommandQueue } from "../../ports/command-queue.js";
 import type { CancelFeed, CommandStore, LeaseStore } from "../../ports/command-store.js";
+import type { EvidenceStore } from "../../ports/evidence-store.js";
 import type { SessionStore } from "../../ports/session-store.js";
 import type { Log } from "../../ports/telemetry.js";
 import type { WebhookStore } from "../../ports/webhook-store.js";
 import { createBullmqCommandQueue } from "./bullmq-command-queue.js";
 import { createCommandEvents } from "./command-events.js";
 import { createCommandPlaces } from "./command-places.js";
-import {
 import { createCommandScripts } from "./command-scripts.js";
+import {
   connectFirst,
   createRedisClient,
   disconnect,
@@ -18,9 +19,10 @@ import { createCommandScripts } from "./command-scripts.js";
   type RedisEndpoint,
 } from "./connection.js";
 import { createKeys } from "./keys.js";
-import { createRedisCancelFeed } from "./redis-cancel-feed.js";
 import { createRedisApprovalStore } from "./redis-approval-store.js";
+import { createRedisCancelFeed } from "./redis-cancel-feed.js";
 import { createRedisCommandStore, type Retention } from "./redis-command-store.js";
+import { createRedisEvidenceStore } from "./redis-evidence-store.js";
 import { createRedisLeaseStore } from "./redis-lease-store.js";
 import { createRedisSessionStore } from "./redis-session-store.js";
 import { createRedisWebhookStore } from "./redis-webhook-store.js";
@@ -30,13 +32,14 @@ import { startCheck } from "./start-check.js";
 /** Everything of one deployment that is kept in Redis, on two connections per process. */
 export interface RedisStores {
   readonly commands: CommandStore;
+  readonly approvals: ApprovalStore;
   readonly changes: CommandChanges;
   readonly sessions: SessionStore;
-  readonly approvals: ApprovalStore;
   readonly leases: LeaseStore;
   readonly cancels: CancelFeed;
   readonly queue: CommandQueue;
   readonly webhooks: WebhookStore;
+  readonly evidence: EvidenceStore;
   /** Whether Redis answers now. */
   isAnswering(): Promise<boolean>;
   close(): Promise<void>;
@@ -72,23 +75,23 @@ export async function openRedisStores(options: {
     keys,
     runScript,
     places,
-    events,
-    retention: options.retention,
-    clock,
     resultTtlMs: options.retention.resultTtlMs,
   });
   const commands = createRedisCommandStore({
     redis,
     keys,
     scripts,
+    events,
+    retention: options.retention,
+    clock,
   });
   const queue = createBullmqCommandQueue(redis, keys, log);
   return {
     commands,
+    approvals: createRedisApprovalStore({ redis, keys, places, scripts }),
     changes: commands.changes,
     sessions: createRedisSessionStore({ redis, keys, runScript }),
     leases: createRedisLeaseStore({
-    approvals: createRedisApprovalStore({ redis, keys, places, scripts }),
       redis,
       keys,
       runScript,
@@ -104,6 +107,7 @@ export async function openRedisStores(options: {
       events,
       resultTtlMs: options.retention.resultTtlMs,
     }),
+    evidence: createRedisEvidenceStore({ redis, keys, runScript, events }),
     isAnswering: () => isAnswering(redis),
     async close() {
       commands.close();

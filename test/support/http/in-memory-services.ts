@@ -6,6 +6,7 @@ import type { Decision } from "../../../src/domain/decision/decision.js";
 import type { SessionGrant } from "../../../src/domain/decision/grant.js";
 import { UNBOUNDED_SESSION } from "../../../src/domain/decision/session-budget.js";
 import { BailiffError } from "../../../src/domain/errors.js";
+import type { ChainedRecord } from "../../../src/domain/evidence/evidence-record.js";
 import { formatId } from "../../../src/domain/ids.js";
 import { neverStarted } from "../../../src/domain/outcome.js";
 import { unstartedResult } from "../../../src/domain/result.js";
@@ -75,6 +76,8 @@ export const SLOW_ARGV0 = "slow";
 export interface InMemoryServices extends BailiffServices {
   readonly commands: Map<string, CommandRecord>;
   readonly sessions: Map<string, Session>;
+  /** What an audit shows, of any tenant. */
+  readonly evidence: ChainedRecord[];
   /** Aborted waits so far. */
   readonly abortedWaits: () => number;
   /** The next call of any method rejects with this. */
@@ -94,6 +97,7 @@ export function createInMemoryServices(): InMemoryServices {
   const objects = new Map<string, SourceObject>();
   const keys = new Map<string, { commandId: string; bodyHash: string }>();
   const followers = new Set<{ commandId: string; tell: () => void }>();
+  const evidence: ChainedRecord[] = [];
   let counter = 0;
   let aborted = 0;
   let ready = true;
@@ -145,6 +149,7 @@ export function createInMemoryServices(): InMemoryServices {
   return {
     commands,
     sessions,
+    evidence,
     abortedWaits: () => aborted,
     failNextWith: (error) => {
       failure = { error };
@@ -411,6 +416,21 @@ export function createInMemoryServices(): InMemoryServices {
       enter(principal, "commands:write");
       session(principal, sessionId);
       return decisionOf(submission.argv[0] === DENIED_ARGV0 ? "deny" : "allow");
+    },
+    async commandEvidence(principal, commandId) {
+      enter(principal, "commands:read");
+      command(principal, commandId);
+      return {
+        commandId,
+        records: evidence
+          .filter(({ record }) => record.command_id === commandId)
+          .map((chained) => ({ chained, seal: null })),
+        complete: true,
+      };
+    },
+    async audit(principal) {
+      enter(principal, "audit:read");
+      return { records: evidence, checkpoints: [], nextCursor: null };
     },
     async policy(principal) {
       enter(principal, "policy:read");

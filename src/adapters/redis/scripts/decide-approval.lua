@@ -20,8 +20,11 @@ local function decided()
   if note ~= '' then redis.call('HSET', record, 'approvalNote', note) end
 end
 if decision == 'deny' then
-  conclude(state, 'approval_denied', denied_result, '', true)
+  -- A removal first, see shared.lua; leaving again changes nothing.
+  leave(state)
   decided()
+  conclude(state, 'approval_denied', denied_result, '', true)
+  owe_evidence('approval_decided')
   return { 'denied' }
 end
 if allow_self ~= '1' then
@@ -42,5 +45,6 @@ decided()
 redis.call('HSET', record, 'state', 'queued', 'approvalState', 'approved', 'queuedAtMs', now)
 local priority, unbounded = queue_fairly(tenant, weight)
 enter('queued')
+owe_evidence('approval_decided')
 announce('queued')
 return { 'approved', string.format('%d', priority), string.format('%.0f', unbounded) }

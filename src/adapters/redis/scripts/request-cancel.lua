@@ -9,7 +9,9 @@ if state ~= 'dispatched' then
   conclude(state, 'cancel', result, '', true)
   return 'never_started'
 end
+local is_new = redis.call('HGET', record, 'cancelRequested') ~= '1'
 redis.call('HSET', record, 'cancelRequested', '1', 'cancelResult', result)
+if is_new then owe_evidence('cancel_requested') end
 redis.call('SADD', cancelling, id)
 redis.call('PUBLISH', cancel_channel, id)
 return 'requested'
