@@ -1,5 +1,7 @@
 import { isAbsolute, normalize } from "node:path";
 import { z } from "zod";
+import { ARGV_RECORDING, OUTPUT_RECORDING } from "../domain/evidence/evidence-of.js";
+import { DEFAULT_SECRET_OPTIONS } from "../domain/evidence/redact-secrets.js";
 import { NAME_PATTERN } from "../domain/ids.js";
 import { DEFAULT_SERVICE_LIMITS } from "../domain/limits.js";
 import { isAddressBlock } from "../domain/webhook/judge-address.js";
@@ -463,6 +465,44 @@ const webhooks = z.strictObject({
   ),
 });
 
+const evidence = z.strictObject({
+  argv: z.enum(ARGV_RECORDING).default("full").meta({
+    description:
+      "`full`: every token, without what looks like a secret. `redacted`: argv[0] alone. `hashed`: a keyed hash alone.",
+  }),
+  output: z.enum(OUTPUT_RECORDING).default("hashed").meta({
+    description: "The SHA-256 of each stream beside its byte count, or the byte count alone; never the text.",
+  }),
+  secret_options: z
+    .array(z.string().regex(/^-[^\s=,]{1,127}$/, "must be an option such as --password"))
+    .max(256)
+    .default([...DEFAULT_SECRET_OPTIONS])
+    .meta({ unit: "options", description: "Options whose value is never recorded." }),
+  directory: absolutePath.nullable().default(null).meta({
+    unit: "path",
+    description: "Where the append-only files are, one per tenant. Null means `evidence` under `data_dir`.",
+  }),
+  signing_key_file: absolutePath.nullable().default(null).meta({
+    unit: "path",
+    description:
+      "The Ed25519 key, the same for every process of a deployment. Null means `evidence-key.pem` under `data_dir`, made at the first start.",
+  }),
+  checkpoint_records: whole(
+    "records",
+    1,
+    1_000_000,
+    100,
+    "Records of a tenant after which its chain is signed.",
+  ),
+  checkpoint_ms: whole(
+    "ms",
+    100,
+    DAY_MS,
+    10_000,
+    "The longest that a record stays unsigned; what is behind the last checkpoint could be cut off unseen.",
+  ),
+});
+
 const log = z.strictObject({
   level: z
     .enum(["debug", "info", "warn", "error", "silent"])
@@ -523,6 +563,7 @@ export const configSchema = z.strictObject({
   auth: auth.prefault({}).meta({ description: "Who may call." }),
   approvals: approvals.prefault({}).meta({ description: "A person's word on what policy asks about." }),
   webhooks: webhooks.prefault({}).meta({ description: "Telling receivers of a session's commands." }),
+  evidence: evidence.prefault({}).meta({ description: "The signed record of every command." }),
   log: log.prefault({}).meta({ description: "The log on standard error." }),
   metrics: metrics.prefault({}).meta({ description: "Prometheus metrics." }),
 });

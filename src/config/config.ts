@@ -1,3 +1,4 @@
+import type { RecordingTerms } from "../domain/evidence/evidence-of.js";
 import type { ServiceLimits } from "../domain/limits.js";
 
 /** Which tokens to accept beside API keys. Exactly one of `jwksUrl` and `jwksFile` is set. */
@@ -74,6 +75,16 @@ export interface Config {
     readonly attempts: number;
     readonly retryMs: number;
     readonly timeoutMs: number;
+  };
+  readonly evidence: {
+    readonly argv: RecordingTerms["argv"];
+    readonly output: RecordingTerms["output"];
+    readonly secretOptions: readonly string[];
+    readonly directory: string;
+    /** Null where the key is Bailiff's own to make: `evidence-key.pem` under `dataDir`. */
+    readonly signingKeyFile: string | null;
+    readonly checkpointRecords: number;
+    readonly checkpointMs: number;
   };
   readonly log: { readonly level: "debug" | "info" | "warn" | "error" | "silent" };
   readonly metrics: { readonly process: boolean };

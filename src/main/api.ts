@@ -8,6 +8,7 @@ import { createBindRequest } from "../app/approvals/bind-request.js";
 import { createCancelCommand, createCommandServices } from "../app/command-services.js";
 import { createEventServices } from "../app/events/event-services.js";
 import { createStreamSlots } from "../app/events/stream-slots.js";
+import { createEvidenceServices } from "../app/evidence/evidence-services.js";
 import { createPolicyServices } from "../app/policy-services.js";
 import { createReadiness, type ReadinessCheck } from "../app/readiness.js";
 import type { BailiffServices } from "../app/services.js";
@@ -91,6 +92,7 @@ export async function startApi(
       ),
     }),
     ...createPolicyServices({ policy }),
+    ...createEvidenceServices({ evidence: stores.evidence, commands: stores.commands }),
     ...createReadiness(
       {
         redis: async () => ((await stores.isAnswering()) ? null : "redis does not answer"),

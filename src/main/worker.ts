@@ -222,9 +222,7 @@ export async function startWorker(
       clearTimeout(ender);
       clearTimeout(lastMoment);
       await endCancels();
-      await within(TIDY_LIMIT_MS, () =>
-        Promise.all([sweep.stop(), reconcile.stop(), expireApprovals.stop(), containers.settled()]),
-      );
+      await within(TIDY_LIMIT_MS, () => Promise.all([sweep.stop(), reconcile.stop(), expireApprovals.stop(), containers.settled()]));
       await heartbeat.stop();
       // Without Redis the lease ends by itself.
       await stores.leases.leave(workerId).catch(() => undefined);

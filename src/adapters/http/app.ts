@@ -14,6 +14,7 @@ import { createRouteTable } from "./route-table.js";
 import { approvalRoutes } from "./routes/approvals.js";
 import { commandEventRoutes } from "./routes/command-events.js";
 import { commandRoutes } from "./routes/commands.js";
+import { evidenceRoutes } from "./routes/evidence.js";
 import { healthRoutes } from "./routes/health.js";
 import { metricsRoutes } from "./routes/metrics.js";
 import { policyRoutes } from "./routes/policy.js";
@@ -102,6 +103,7 @@ export async function buildApp(
     workspaceRoutes(scope, routeDeps);
     approvalRoutes(scope, routeDeps);
     policyRoutes(scope, routeDeps);
+    evidenceRoutes(scope, routeDeps);
     if (!deps.metricsPublic) metricsRoutes(scope, deps, auth.principalOf);
     const access = { principalOf: auth.principalOf, signalFor: waits.signalFor };
     for (const addRoutes of deps.moreRoutes ?? []) addRoutes(plugin, access);

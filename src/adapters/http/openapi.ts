@@ -35,6 +35,7 @@ export async function registerOpenapi(app: HttpScope, version: string): Promise<
         { name: "sessions", description: "One agent process: where it works and under which authority." },
         { name: "workspaces", description: "Directories that belong to one tenant." },
         { name: "policy", description: "What is allowed, and why." },
+        { name: "evidence", description: "What happened, so that it can be verified." },
         { name: "service", description: "Health and metrics." },
       ],
       components: {

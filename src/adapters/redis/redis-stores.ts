@@ -3,6 +3,7 @@ import type { Clock } from "../../ports/clock.js";
 import type { CommandChanges } from "../../ports/command-changes.js";
 import type { CommandQueue } from "../../ports/command-queue.js";
 import type { CancelFeed, CommandStore, LeaseStore } from "../../ports/command-store.js";
+import type { EvidenceStore } from "../../ports/evidence-store.js";
 import type { SessionStore } from "../../ports/session-store.js";
 import type { Log } from "../../ports/telemetry.js";
 import type { WebhookStore } from "../../ports/webhook-store.js";
@@ -21,6 +22,7 @@ import { createKeys } from "./keys.js";
 import { createRedisApprovalStore } from "./redis-approval-store.js";
 import { createRedisCancelFeed } from "./redis-cancel-feed.js";
 import { createRedisCommandStore, type Retention } from "./redis-command-store.js";
+import { createRedisEvidenceStore } from "./redis-evidence-store.js";
 import { createRedisLeaseStore } from "./redis-lease-store.js";
 import { createRedisSessionStore } from "./redis-session-store.js";
 import { createRedisWebhookStore } from "./redis-webhook-store.js";
@@ -37,6 +39,7 @@ export interface RedisStores {
   readonly cancels: CancelFeed;
   readonly queue: CommandQueue;
   readonly webhooks: WebhookStore;
+  readonly evidence: EvidenceStore;
   /** Whether Redis answers now. */
   isAnswering(): Promise<boolean>;
   close(): Promise<void>;
@@ -104,6 +107,7 @@ export async function openRedisStores(options: {
       events,
       resultTtlMs: options.retention.resultTtlMs,
     }),
+    evidence: createRedisEvidenceStore({ redis, keys, runScript, events }),
     isAnswering: () => isAnswering(redis),
     async close() {
       commands.close();

@@ -25,6 +25,9 @@ const OTHER_SCRIPTS = [
   "rebase-priorities",
   "claim-webhook",
   "settle-webhook",
+  "append-evidence",
+  "seal-evidence",
+  "cut-evidence",
 ] as const;
 
 /** The name of a script: its file's name without `.lua`. */

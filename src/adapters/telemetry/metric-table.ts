@@ -53,6 +53,36 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
     help: "Commands that ran while Redis lost their records: flushed, evicted or restored from older data.",
     labels: [],
   },
+  bailiff_evidence_records_total: {
+    kind: "counter",
+    help: "Records appended to a chain of evidence.",
+    labels: ["kind"],
+  },
+  bailiff_evidence_checkpoints_total: {
+    kind: "counter",
+    help: "Checkpoints signed: seals of a chain's end, and cuts where retention removed its beginning.",
+    labels: ["kind"],
+  },
+  bailiff_evidence_conflicts_total: {
+    kind: "counter",
+    help: "Appends refused because another process had appended meanwhile.",
+    labels: [],
+  },
+  bailiff_evidence_unreadable_total: {
+    kind: "counter",
+    help: "Events that this version can't read and that wait for one that can.",
+    labels: [],
+  },
+  bailiff_evidence_mirror_failures_total: {
+    kind: "counter",
+    help: "Failed attempts to bring an evidence file up to the end of its chain.",
+    labels: [],
+  },
+  bailiff_evidence_files_set_aside_total: {
+    kind: "counter",
+    help: "Evidence files that did not go on in Redis and were kept under another name.",
+    labels: [],
+  },
   bailiff_duty_failures_total: {
     kind: "counter",
     help: "Rounds of a periodic duty that failed: heartbeat (no lease renewed), reconcile, sweep.",
