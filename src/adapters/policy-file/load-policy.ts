@@ -144,7 +144,8 @@ function parseText(name: string, text: string, problems: PolicyFileProblem[]): P
     lineCounter: lines,
     uniqueKeys: true,
     prettyErrors: false,
-    logLevel: "silent",
+    // Not "silent", which would also be silent about a second document and ignore it.
+    logLevel: "error",
   });
   for (const error of [...yaml.errors, ...yaml.warnings]) {
     const { line, col } = lines.linePos(error.pos[0]);
