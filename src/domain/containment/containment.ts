@@ -22,6 +22,9 @@ const REASONS: Readonly<Record<TokenRefusal | "symlink_leaves_workspace" | "path
   too_many_paths: "the request names more paths than are looked up",
 };
 
+/** Most look-ups judged for one request, repeated ones included: what bounds the work when many tokens end the same way. */
+const MAX_JUDGED_LOOK_UPS = 16 * MAX_PATH_CANDIDATES;
+
 /** The part of the request that containment needs. */
 export interface ContainmentInput {
   readonly vectors: readonly SeenVector[];
@@ -31,9 +34,10 @@ export interface ContainmentInput {
 /** The paths whose symlinks decide, for an adapter to look up beforehand. No duplicates; at most `MAX_PATH_CANDIDATES`. */
 export function containmentCandidates(input: ContainmentInput, policy: CompiledPolicy): readonly string[] {
   const found = new Set<string>();
+  let judged = 0;
   for (const { lookUps } of judgements(input, policy)) {
     for (const { path } of lookUps) {
-      if (found.size >= MAX_PATH_CANDIDATES) return [...found];
+      if (found.size >= MAX_PATH_CANDIDATES || ++judged > MAX_JUDGED_LOOK_UPS) return [...found];
       found.add(path);
     }
   }
@@ -47,6 +51,7 @@ export function containmentVerdict(
   facts: WorkspaceFacts,
 ): LayerVerdict {
   const asked = new Set<string>();
+  let judged = 0;
   for (const { vector, vectorIndex, tokenIndex, lookUps, refusal } of judgements(input, policy)) {
     const refuse = (code: keyof typeof REASONS): LayerVerdict => ({
       layer: "containment",
@@ -59,7 +64,7 @@ export function containmentVerdict(
     if (refusal !== undefined) return refuse(refusal);
     for (const { path, pathLike } of lookUps) {
       asked.add(path);
-      if (asked.size > MAX_PATH_CANDIDATES) return refuse("too_many_paths");
+      if (asked.size > MAX_PATH_CANDIDATES || ++judged > MAX_JUDGED_LOOK_UPS) return refuse("too_many_paths");
       const fact = facts.resolve(path);
       if (fact === "outside") return refuse("symlink_leaves_workspace");
       if (pathLike && (fact === undefined || fact === "unknown")) return refuse("path_unresolved");
@@ -86,13 +91,20 @@ export function isCanonicalCwd(cwd: string): boolean {
 interface PlacedJudgement {
   readonly vector: SeenVector;
   readonly vectorIndex: number;
-  /** -1 for a word that is not a token, such as a redirection in shell text. */
+  /** -1 for what is not a token, such as the session's directory or a redirection in shell text. */
   readonly tokenIndex: number;
   readonly refusal?: TokenRefusal;
   readonly lookUps: readonly LookUp[];
 }
 
 function* judgements(input: ContainmentInput, policy: CompiledPolicy): Generator<PlacedJudgement> {
+  const [requested] = input.vectors;
+  for (const cwd of requested?.cwds ?? []) {
+    // The directory was a good one when it was chosen; a link may stand in its place by now.
+    if (requested !== undefined && cwd !== ".") {
+      yield { vector: requested, vectorIndex: 0, tokenIndex: -1, lookUps: [{ path: cwd, pathLike: true }] };
+    }
+  }
   for (const [vectorIndex, vector] of input.vectors.entries()) {
     const exempt = exemptTokens(vector, policy);
     const contexts = vector.cwds.map((cwd) => ({ cwd, readOnlyRoots: input.readOnlyRoots }));

@@ -129,7 +129,10 @@ function judgeOnce(token: string, context: TokenContext): TokenJudgement {
   return { lookUps };
 }
 
-/** Positions where a path may begin: the token, behind option letters, behind `=`, `@` and `:`. Ascending, no duplicates. */
+/**
+ * Positions where a path may begin: the token, behind option letters (any of a cluster may be the one with a value), behind `=`, `@`,
+ * `:` and `=<`, in options also behind `,`. Ascending, no duplicates.
+ */
 function suffixStarts(token: string): number[] {
   const starts = new Set<number>([0]);
   if (token.startsWith("-")) {
@@ -140,11 +143,20 @@ function suffixStarts(token: string): number[] {
       if (token.length > 2) starts.add(2);
       while (at < token.length && /[A-Za-z0-9]/.test(token[at] ?? "")) at++;
       if (at < token.length) starts.add(at);
+      // A value that begins further in front has a first component longer than any name.
+      const slash = token.indexOf("/");
+      const end = slash < 0 ? token.length : token[slash - 1] === "." ? slash : slash + 1;
+      for (let value = Math.max(1, end - NAME_MAX_CHARS - 1); value < end; value++) starts.add(value);
+    }
+    for (let comma = token.indexOf(","); comma >= 0 && comma < token.length - 1; ) {
+      starts.add(comma + 1);
+      comma = token.indexOf(",", comma + 1);
     }
   }
   for (let at = 0; at < token.length - 1; at++) {
     const unit = token.charCodeAt(at);
     if (unit === EQUALS || unit === AT || unit === COLON) starts.add(at + 1);
+    if (unit === EQUALS && token[at + 1] === "<") starts.add(at + 2);
   }
   return starts.size === 1 ? [0] : [...starts].sort((a, b) => a - b);
 }

@@ -17,6 +17,8 @@ export interface ShellCommand {
 /** What shell text would start, as far as it can be read. */
 export interface ShellText {
   readonly commands: readonly ShellCommand[];
+  /** Words that are no command's arguments but can be paths: values of variables, lists of loops, redirections of whole blocks. */
+  readonly words: readonly string[];
   /** False when the parser found a fault: the commands are then what it could recover. */
   readonly understood: boolean;
   /** False when the reader stopped before it had seen every command. */
@@ -30,10 +32,15 @@ const MAX_PARSED_FACTOR = 16;
 /** Expansions one text may open. The parser reads nested ones again and again, so their number bounds its work as well. */
 const MAX_OPENERS = 256;
 
+/** `${` one text may have: nested ones are read once for every outer one too, but faster. */
+const MAX_PARAMETERS = 1024;
+
 /** Reads shell text as Bash without executing anything. Never throws. */
 export function readShellText(text: string): ShellText {
   const commands: ShellCommand[] = [];
-  if (countOpeners(text) > MAX_OPENERS) return { commands, understood: false, complete: false };
+  const words: string[] = [];
+  if (countOpeners(text) > MAX_OPENERS || countParameters(text) > MAX_PARAMETERS)
+    return { commands, words, understood: false, complete: false };
   let understood = true;
   let complete = true;
   let parsedChars = 0;
@@ -53,6 +60,7 @@ export function readShellText(text: string): ShellText {
       const command = readCommand(node);
       if (command !== undefined) commands.push(command);
     }
+    words.push(...wordsBesideCommands(node));
     forEachChild(node, (child) => visit(child, inside));
   };
   try {
@@ -61,7 +69,7 @@ export function readShellText(text: string): ShellText {
     understood = false;
     complete = false;
   }
-  return { commands, understood, complete };
+  return { commands, words, understood, complete };
 }
 
 function countOpeners(text: string): number {
@@ -71,6 +79,12 @@ function countOpeners(text: string): number {
     if (unit === 96) count++;
     else if (unit === 40 && at > 0 && "$<>(".includes(text.charAt(at - 1))) count++;
   }
+  return count;
+}
+
+function countParameters(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("${"); at >= 0; at = text.indexOf("${", at + 2)) count++;
   return count;
 }
 
@@ -102,6 +116,28 @@ function readCommand(node: Command): ShellCommand | undefined {
     redirects,
     ...(stdinText === undefined ? {} : { stdinText }),
   };
+}
+
+function* wordsBesideCommands(node: SyntaxNode): Generator<string> {
+  switch (node.type) {
+    case "Assignment":
+      if (node.value.type === "Word") yield node.value.value;
+      else for (const element of node.value.elements) yield element.value;
+      break;
+    case "For":
+    case "Select":
+      for (const word of node.wordlist ?? []) yield word.value;
+      break;
+    case "ParameterExpansion":
+      if (node.operation?.type === "Default") yield node.operation.operand.value;
+      break;
+    case "Redirected":
+      for (const redirect of node.redirects) {
+        if (redirect.type === "Redirect" && redirect.target !== undefined) yield redirect.target.value;
+      }
+      break;
+    default:
+  }
 }
 
 function isComputed(word: Word): boolean {
