@@ -13,7 +13,7 @@ export function mentionsGitWord(text: string): boolean {
 
 /**
  * Looks for a visible start of Git in program text of any language: a string literal that is `git` or begins with it, `git` in
- * command position, and literals that `startsGit` (shell text) says start it. Best effort by nature: text that assembles the word at
+ * command position (also behind the `e` of sed), and literals that `startsGit` (shell text) says start it. Best effort by nature: text that assembles the word at
  * run time is not seen. Linear in the text.
  */
 export function codeStartsGit(code: string, startsGit: (shellText: string) => boolean): boolean {
@@ -22,7 +22,8 @@ export function codeStartsGit(code: string, startsGit: (shellText: string) => bo
     const limit = Math.max(-1, before - MAX_PATH_CHARS);
     while (before > limit && /[ \t]/.test(code[before] ?? "")) before--;
     const left = before < 0 ? "\n" : (code[before] ?? "");
-    if (!COMMAND_POSITION.test(left)) continue;
+    const isExecuteCommand = left === "e" && before < start - 1 && !/[A-Za-z_]/.test(code[before - 1] ?? "");
+    if (!COMMAND_POSITION.test(left) && !isExecuteCommand) continue;
     if (left === "\n" && !/^[ \t]+[A-Za-z-]/.test(code.slice(end, end + 8))) continue;
     return true;
   }

@@ -16,6 +16,8 @@ interface Opinion {
   readonly reason: string;
   readonly ruleId?: string;
   readonly vector?: readonly string[];
+  /** Where the vector begins in the requested argv; absent for one that was parsed out of a token. */
+  readonly offset?: number;
 }
 
 const RANK = { allow: 0, unmatched: 1, ask: 2, deny: 3 } as const;
@@ -30,21 +32,27 @@ export function evaluatePolicy(
   if (grant.level === "deny_all")
     return answer("deny", "level_deny_all", "the session's level denies every command");
   let opinion: Opinion | undefined;
+  const asking: Opinion[] = [];
   for (const [index, vector] of vectors.entries()) {
     for (const candidate of opinionsOn(vector, policy)) {
-      const placed = index === 0 ? candidate : { ...candidate, vector: vector.argv };
+      const placed: Opinion = {
+        ...candidate,
+        ...(index === 0 ? {} : { vector: vector.argv }),
+        ...(vector.offset === undefined ? {} : { offset: vector.offset }),
+      };
+      if (placed.verdict === "ask" || placed.verdict === "unmatched") asking.push(placed);
       if (opinion === undefined || RANK[placed.verdict] > RANK[opinion.verdict]) opinion = placed;
     }
   }
   if (opinion === undefined) return answer("deny", "internal", "no vector was judged");
-  return applyGrant(argv, opinion, policy, grant);
+  return applyGrant(argv, opinion, asking, policy, grant);
 }
 
 function* opinionsOn(vector: SeenVector, policy: CompiledPolicy): Generator<Opinion> {
   const matched = matchingRules(policy, matchSubject(vector.argv, policy.nameByPath));
   const strictestRule = pickStrictest(matched);
-  // A possible reading of an unknown shape must not loosen anything, and its ask is already said by the finding of the shape itself.
-  if (strictestRule !== undefined && (vector.certain || strictestRule.rule.decision === "deny")) {
+  // A possible reading of an unknown shape must not loosen anything.
+  if (strictestRule !== undefined && (vector.certain || strictestRule.rule.decision !== "allow")) {
     const { rule } = strictestRule;
     yield { verdict: rule.decision, code: `rule_${rule.decision}`, reason: rule.reason, ruleId: rule.id };
   } else if (vector.certain) {
@@ -75,6 +83,7 @@ function pickStrictest(matched: readonly CompiledRule[]): CompiledRule | undefin
 function applyGrant(
   argv: readonly string[],
   opinion: Opinion,
+  asking: readonly Opinion[],
   policy: CompiledPolicy,
   grant: { readonly level: PolicyLevel; readonly vectors: readonly GrantedVector[] },
 ): PolicyAnswer {
@@ -94,7 +103,9 @@ function applyGrant(
   }
   const base = answer(verdict, code, opinion.reason, opinion);
   if (verdict !== "ask") return base;
-  const grantedVector = grant.vectors.findIndex((vector) => coversArgv(vector, argv));
+  const grantedVector = grant.vectors.findIndex(
+    (vector) => coversArgv(vector, argv) && coversAsks(vector, asking),
+  );
   if (grantedVector < 0) return base;
   return {
     ...answer("allow", "granted_vector", "the session's grant names this command", opinion),
@@ -107,6 +118,15 @@ function coversArgv(granted: GrantedVector, argv: readonly string[]): boolean {
   if (granted.argv.length === 0 || argv.length < granted.argv.length) return false;
   if (granted.match === "exact" && argv.length !== granted.argv.length) return false;
   return granted.argv.every((token, index) => token === argv[index]);
+}
+
+/**
+ * True when every ask is about words the granted vector names. An exact one names all of them; of what a prefix leaves open, an inner
+ * command still asks by itself: `env` granted as a prefix does not grant what `env` runs.
+ */
+function coversAsks(granted: GrantedVector, asking: readonly Opinion[]): boolean {
+  if (granted.match === "exact") return true;
+  return asking.every(({ offset }) => offset !== undefined && offset < granted.argv.length);
 }
 
 function answer(verdict: Verdict, code: string, reason: string, opinion?: Opinion): PolicyAnswer {

@@ -60,8 +60,11 @@ export function mergePolicies(
       });
     }
     merged.rules.push(...document.rules);
-    merged.wrappers.push(...document.wrappers);
-    merged.interpreters.push(...document.interpreters);
+    // What an entry takes for code is no path to containment: only a base file may say so.
+    const placed = <T extends { readonly judged_as_paths: boolean }>(entries: readonly T[]): readonly T[] =>
+      isBase ? entries : entries.map((entry) => ({ ...entry, judged_as_paths: true }));
+    merged.wrappers.push(...placed(document.wrappers));
+    merged.interpreters.push(...placed(document.interpreters));
     merged.pattern_operands.push(...document.pattern_operands);
     merged.sinks.push(...document.sinks);
     if (isBase) {

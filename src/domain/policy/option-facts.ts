@@ -7,7 +7,8 @@ export interface OptionFacts {
 
 /**
  * Reads what options could be meant: every letter of a cluster (up to one that takes a value), every abbreviation of a long option,
- * `--name=value`. `--` ends the options unless it may itself be the value of the option before it. A token that might be a value is
+ * `--name=value`. `--` ends the options unless it may itself be the value of an option before it: of every letter of a cluster, as in
+ * programs that read `-LP 2 PATTERN`. A token that might be a value is
  * still read as an option: a rule that forbids an option is never dodged by hiding it behind another.
  */
 export function readOptionFacts(
@@ -20,19 +21,20 @@ export function readOptionFacts(
   let operandCount = 0;
   let ended = false;
   let valueExpected = false;
-  let mayTakeValue = false;
+  /** How many of the next tokens may still be values. */
+  let possibleValues = 0;
   for (let index = 1; index < argv.length; index++) {
     const token = argv[index] ?? "";
     const isValue = valueExpected;
-    const afterOption = mayTakeValue;
+    const mayBeValue = possibleValues > 0;
     valueExpected = false;
-    mayTakeValue = false;
+    if (possibleValues > 0) possibleValues--;
     if (ended || token === "-" || !token.startsWith("-")) {
       if (!isValue) operandCount++;
       continue;
     }
     if (token === "--" && style === "gnu") {
-      if (!afterOption) ended = true;
+      if (!mayBeValue) ended = true;
       continue;
     }
     const equals = token.indexOf("=");
@@ -40,16 +42,16 @@ export function readOptionFacts(
     words.add(word);
     if (style === "single_dash" || token.startsWith("--")) {
       valueExpected = equals < 0 && takesValue.has(word);
-      mayTakeValue = equals < 0;
+      possibleValues = equals < 0 ? 1 : 0;
       continue;
     }
-    mayTakeValue = true;
+    possibleValues = token.length - 1;
     for (let at = 1; at < token.length; at++) {
       const letter = `-${token[at]}`;
       letters.add(letter);
       if (takesValue.has(letter)) {
         valueExpected = at === token.length - 1;
-        mayTakeValue = valueExpected;
+        possibleValues = valueExpected ? 1 : 0;
         break;
       }
     }

@@ -90,6 +90,13 @@ const optionGrammar = {
   permute: z.boolean().default(false).describe("Options may follow operands."),
 };
 
+const judgedAsPaths = z
+  .boolean()
+  .default(false)
+  .describe(
+    "Words the entry takes for code are judged as paths all the same. Always so in files that only get stricter.",
+  );
+
 const wrapper = z.strictObject({
   names: z.array(executablePattern).min(1),
   ...optionGrammar,
@@ -109,9 +116,15 @@ const wrapper = z.strictObject({
     .optional()
     .describe("It runs its operands only when the first one is one of these (`uv run`)."),
   inner: z
-    .enum(["vector", "shell_text", "none"])
+    .enum(["vector", "shell_text", "any_word", "none"])
     .default("vector")
-    .describe("What follows: a vector, words that are joined to shell text, or nothing that runs."),
+    .describe(
+      "What follows: a vector, words that are joined to shell text, a vector that may begin at any word, or nothing that runs.",
+    ),
+  bundled_operand: z
+    .boolean()
+    .default(false)
+    .describe("The first operand can be a cluster of options without a dash (`tar xf`)."),
   text_options: z.array(optionName).default([]).describe("Options whose value is shell text (`script -c`)."),
   text_prefixes: z
     .array(z.string().min(1))
@@ -134,6 +147,7 @@ const wrapper = z.strictObject({
     .boolean()
     .default(false)
     .describe("The inner vector gets more tokens at run time (`xargs`)."),
+  judged_as_paths: judgedAsPaths,
   reason: sentence,
 });
 
@@ -161,6 +175,7 @@ const interpreter = z.strictObject({
     .describe(
       "Code that can neither start nor write anything, such as a line range for `sed`: rules alone decide.",
     ),
+  judged_as_paths: judgedAsPaths,
   reason: sentence,
 });
 
