@@ -39,7 +39,8 @@ export async function clientOf(call: CliCall, fetchOf: typeof fetch): Promise<Br
   return createBrokerClient({ url, key: await keyOf(call), fetch: fetchOf });
 }
 
-async function keyOf({ values, world }: CliCall): Promise<string> {
+/** The key that a call names. Throws UsageError where there is none. */
+export async function keyOf({ values, world }: CliCall): Promise<string> {
   const file = values["key-file"] ?? world.env["BAILIFF_API_KEY_FILE"];
   const key = values["key-file"] === undefined ? world.env["BAILIFF_API_KEY"] : undefined;
   const text = key ?? (file === undefined ? undefined : await readFile(file, "utf8"));

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { createAuditCommands } from "../cli/audit-commands.js";
 import type { CliCommand, CliStream } from "../cli/cli-command.js";
 import { runCommandLine } from "../cli/command-line.js";
 import { createDoctorCommand } from "../cli/doctor-command.js";
@@ -9,6 +10,7 @@ import { createRunCommand } from "../cli/run-command.js";
 import { createServeCommand } from "../cli/serve-command.js";
 import { SCOPES } from "../ports/authenticator.js";
 import { doctorChecks } from "./doctor-checks.js";
+import { publicKeyOf } from "./evidence.js";
 import { openKeys } from "./keys-access.js";
 import { createPolicyAccess } from "./policy-access.js";
 import { type Role, runProcess } from "./processes.js";
@@ -38,6 +40,7 @@ const commands: readonly CliCommand[] = [
   }),
   ...createKeysCommands({ scopes: SCOPES, nowMs: Date.now, open: openKeys }),
   ...createPolicyCommands(createPolicyAccess(Date.now)),
+  ...createAuditCommands({ fetch, publicKey: (configPath) => publicKeyOf(readConfig(configPath)) }),
   createDoctorCommand({ checks: doctorChecks, deadlineMs: DOCTOR_DEADLINE_MS }),
 ];
 

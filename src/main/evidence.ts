@@ -1,3 +1,4 @@
+import { createPublicKey } from "node:crypto";
 import { join } from "node:path";
 import { createEvidenceDirectory } from "../adapters/evidence-file/evidence-directory.js";
 import { readOrMakeSigningKey, readSigningKey } from "../adapters/evidence-file/signing-key.js";
@@ -13,8 +14,14 @@ import type { RunningProcess } from "./lifecycle.js";
 const ROUND_MS = 1_000;
 
 /** The configured key's file, or the one that is Bailiff's own to make. */
-export function signingKeyFileOf(config: Config): string {
+function signingKeyFileOf(config: Config): string {
   return config.evidence.signingKeyFile ?? join(config.dataDir, "evidence-key.pem");
+}
+
+/** The deployment's public key in PEM. Rejects where there is no key yet. */
+export async function publicKeyOf(config: Config): Promise<string> {
+  const key = createPublicKey(await readSigningKey(signingKeyFileOf(config)));
+  return key.export({ type: "spki", format: "pem" }).toString();
 }
 
 /**

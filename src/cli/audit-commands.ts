@@ -1,0 +1,185 @@
+import { createPublicKey, type KeyObject } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { z } from "zod";
+import type { SignedCheckpoint } from "../domain/evidence/checkpoint.js";
+import { writeEvidenceLine } from "../domain/evidence/evidence-line.js";
+import type { ChainedRecord } from "../domain/evidence/evidence-record.js";
+import { createEvidenceVerifier, type Verification } from "../domain/evidence/verify-evidence.js";
+import { type CliCall, type CliCommand, UsageError } from "./cli-command.js";
+import { keyOf } from "./service-options.js";
+import { escapeForTerminal } from "./terminal-text.js";
+
+/** Exit status of evidence that was changed. */
+const TAMPERED = 3;
+/** Exit status of evidence that is intact but not signed up to its end, where that was asked for. */
+const UNSEALED = 4;
+const PAGE = 200;
+const NEWLINE = 0x0a;
+const DEFAULT_URL = "http://127.0.0.1:8080";
+
+const KEY_OPTION = {
+  "key-file": { value: "FILE", summary: "Holds the API key; else BAILIFF_API_KEY or BAILIFF_API_KEY_FILE." },
+} as const;
+
+const pageSchema = z.object({
+  records: z.array(z.object({ hash: z.string(), record: z.looseObject({ seq: z.int() }) })),
+  checkpoints: z.array(z.object({ checkpoint: z.looseObject({}), signature: z.string() })),
+  next_cursor: z.string().nullable(),
+});
+
+/** What the audit commands need of the world. */
+export interface AuditDeps {
+  readonly fetch: typeof fetch;
+  /** The deployment's public key in PEM, from its configuration. */
+  readonly publicKey: (configPath: string | null) => Promise<string>;
+}
+
+/** `bailiff audit verify`, `audit export` and `audit public-key`. */
+export function createAuditCommands(deps: AuditDeps): readonly CliCommand[] {
+  return [
+    {
+      name: "audit verify",
+      summary: "Find every record of evidence that was changed, with the public key alone.",
+      operands: "FILE|URL",
+      operandsAfterDashes: false,
+      options: {
+        "public-key": { value: "FILE", summary: "One or more public keys in PEM." },
+        tenant: { value: "NAME", summary: "The tenant it must be of; else whichever the first line is of." },
+        sealed: {
+          value: null,
+          summary: `Also ask that its last record is signed; status ${UNSEALED} if not.`,
+        },
+        json: { value: null, summary: "Print the whole verdict as JSON." },
+        ...KEY_OPTION,
+      },
+      statuses: [
+        [0, "Nothing was changed."],
+        [TAMPERED, "Something was: each finding is a line."],
+        [UNSEALED, "With --sealed: the last records are not signed."],
+        [1, "It can't be read."],
+      ],
+      async run(call) {
+        const [source, ...more] = call.operands;
+        if (source === undefined || more.length > 0) throw new UsageError("takes one file or URL");
+        const keyFile = call.values["public-key"];
+        if (keyFile === undefined) throw new UsageError("--public-key is required");
+        const verifier = createEvidenceVerifier({
+          publicKeys: readPublicKeys(await readFile(keyFile, "utf8")),
+          tenant: call.values["tenant"] ?? null,
+        });
+        const lines = /^https?:\/\//.test(source)
+          ? linesOfService(source, call, deps.fetch)
+          : linesOfFile(source);
+        for await (const line of lines) verifier.take(line);
+        const verdict = verifier.end();
+        report(verdict, call);
+        if (!verdict.intact) return TAMPERED;
+        return call.switches.has("sealed") && verdict.sealedSeq !== (verdict.lastSeq ?? 0) ? UNSEALED : 0;
+      },
+    },
+    {
+      name: "audit export",
+      summary: "Print the tenant's evidence as lines that `audit verify` takes.",
+      operands: null,
+      operandsAfterDashes: false,
+      options: {
+        url: { value: "URL", summary: `The service; else BAILIFF_URL, else ${DEFAULT_URL}.` },
+        ...KEY_OPTION,
+      },
+      statuses: [],
+      async run(call) {
+        const url = call.values["url"] ?? call.world.env["BAILIFF_URL"] ?? DEFAULT_URL;
+        for await (const line of linesOfService(url, call, deps.fetch)) call.world.stdout.write(`${line}\n`);
+        return 0;
+      },
+    },
+    {
+      name: "audit public-key",
+      summary: "Print the public key that checkpoints are verified with.",
+      operands: null,
+      operandsAfterDashes: false,
+      options: {
+        config: { value: "FILE", summary: "Configuration file; else BAILIFF_CONFIG, else the defaults." },
+      },
+      statuses: [],
+      async run({ values, world }) {
+        world.stdout.write(await deps.publicKey(values["config"] ?? world.env["BAILIFF_CONFIG"] ?? null));
+        return 0;
+      },
+    },
+  ];
+}
+
+function readPublicKeys(text: string): readonly KeyObject[] {
+  // SAFETY: a private key would serve as its public half, and its owner would go on handing it out.
+  if (text.includes("PRIVATE KEY")) throw new UsageError("--public-key holds a private key");
+  const blocks = text.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g) ?? [];
+  const keys = blocks.map((block) => createPublicKey(block));
+  if (keys.length === 0 || keys.some((key) => key.asymmetricKeyType !== "ed25519"))
+    throw new UsageError("--public-key holds no Ed25519 public key in PEM, or another one beside it");
+  return keys;
+}
+
+/** Lines end at a newline and nowhere else; a byte that is not UTF-8 makes a line that no record has. */
+async function* linesOfFile(path: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const decode = (bytes: Uint8Array): string => {
+    try {
+      return decoder.decode(bytes);
+    } catch {
+      return "not UTF-8";
+    }
+  };
+  let pending: Buffer[] = [];
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    let start = 0;
+    for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, start)) {
+      yield decode(Buffer.concat([...pending, chunk.subarray(start, at)]));
+      pending = [];
+      start = at + 1;
+    }
+    if (start < chunk.length) pending.push(chunk.subarray(start));
+  }
+  if (pending.length > 0) yield decode(Buffer.concat(pending));
+}
+
+async function* linesOfService(url: string, call: CliCall, fetchOf: typeof fetch): AsyncGenerator<string> {
+  if (!URL.canParse(url)) throw new UsageError("the URL is not one");
+  const key = await keyOf(call);
+  let cursor: string | null = null;
+  do {
+    const target: URL = new URL("/v1/audit", url);
+    target.searchParams.set("limit", String(PAGE));
+    if (cursor !== null) target.searchParams.set("cursor", cursor);
+    // SAFETY: a redirect would carry the key to another place.
+    const response: Response = await fetchOf(target, {
+      headers: { authorization: `Bearer ${key}` },
+      redirect: "error",
+    });
+    if (!response.ok) throw new Error(`the service answered with status ${response.status}`);
+    const page = pageSchema.parse(await response.json());
+    for (const signed of page.checkpoints) yield writeEvidenceLine(signed as unknown as SignedCheckpoint);
+    for (const chained of page.records) yield writeEvidenceLine(chained as unknown as ChainedRecord);
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+}
+
+function report(verdict: Verification, { world, switches }: CliCall): void {
+  if (switches.has("json")) {
+    world.stdout.write(`${JSON.stringify(verdict)}\n`);
+    return;
+  }
+  for (const { code, line, message } of verdict.findings) {
+    world.stdout.write(
+      `${escapeForTerminal(`${line === null ? "end" : `line ${line}`}: ${code}: ${message}`)}\n`,
+    );
+  }
+  if (verdict.moreFindings > 0) world.stdout.write(`and ${verdict.moreFindings} more findings\n`);
+  const range = verdict.firstSeq === null ? "none" : `${verdict.firstSeq} to ${verdict.lastSeq}`;
+  const unsealed = Math.max(0, (verdict.lastSeq ?? 0) - verdict.sealedSeq);
+  world.stdout.write(
+    `${verdict.intact ? "intact" : "CHANGED"}: ${verdict.records} records (${range}), ${verdict.checkpoints} checkpoints, ` +
+      `${unsealed} records behind the last one\n`,
+  );
+}
