@@ -31,13 +31,13 @@ if allow_self ~= '1' then
   local standing = redis.call('HGET', session_pending, current[4]) or ''
   if current[5] == principal or string.find(standing, ' ' .. principal .. ' ', 1, true) then return { 'own' } end
 end
-local function full(quota, limit, set)
-  if not limit or redis.call('SCARD', set) < limit then return nil end
+local function full(quota, limit, in_flight)
+  if not limit or in_flight < limit then return nil end
   return { 'quota', quota, string.format('%d', limit), string.format('%d', RETRY_MS) }
 end
 local session_concurrent = tonumber(redis.call('HGET', session, 'concurrent'))
-local refused = full('tenantConcurrent', tenant_concurrent, tenant_in_flight)
-  or full('sessionConcurrent', session_concurrent, session_in_flight)
+local refused = full('tenantConcurrent', tenant_concurrent, redis.call('SCARD', tenant_in_flight))
+  or full('sessionConcurrent', session_concurrent, redis.call('SCARD', session_in_flight))
 if refused then return refused end
 
 leave(state)
