@@ -31,8 +31,9 @@ export async function installMcpTools(): Promise<McpTools> {
   if ((await readFile(marker, "utf8").catch(() => "")) !== lock) {
     await mkdir(DIRECTORY, { recursive: true });
     await cp(PINNED, DIRECTORY, { recursive: true });
-    // No scripts: nothing here needs one, and the engines are answered by the Node.js installed beside.
-    await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: DIRECTORY });
+    // No scripts: nothing here needs one. The Node.js that the programs ask for is installed beside them.
+    const options = ["--ignore-scripts", "--engine-strict=false", "--no-audit", "--no-fund"];
+    await run("npm", ["ci", ...options], { cwd: DIRECTORY });
     await writeFile(marker, lock);
   }
   const modules = join(DIRECTORY, "node_modules");
