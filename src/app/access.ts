@@ -12,7 +12,9 @@ export function requireScope(principal: Principal, scope: Scope): void {
 }
 
 /** The one answer for what does not exist and for what is another tenant's. */
-export function notFound(what: "workspace" | "session" | "command" | "source object" | "approval"): BailiffError {
+export function notFound(
+  what: "workspace" | "session" | "command" | "source object" | "approval",
+): BailiffError {
   return new BailiffError("not_found", `no such ${what}`);
 }
 

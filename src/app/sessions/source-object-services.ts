@@ -8,7 +8,7 @@ import { notFound, requireId, requireName, requireScope } from "../access.js";
 import type { BailiffServices, LabelWords } from "../services.js";
 
 /** More objects than an agent reads in one session; bounds what a session takes of the store. */
-export const MAX_OBJECTS = 10_000;
+const MAX_OBJECTS = 10_000;
 
 /** How often a label is compared again because another request changed it in between. */
 const MAX_TRIES = 5;

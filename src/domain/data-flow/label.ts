@@ -34,7 +34,7 @@ export function labelStep(from: Label, to: Label, scales: LabelScales): LabelSte
 }
 
 /** Whether two labels say the same; their categories are sorted. */
-export function sameLabel(one: Label, other: Label): boolean {
+function sameLabel(one: Label, other: Label): boolean {
   return (
     one.sensitivity === other.sensitivity &&
     one.trust === other.trust &&
