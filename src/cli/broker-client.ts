@@ -69,6 +69,8 @@ export interface BrokerClient {
   ): Promise<CommandView>;
   get(commandId: string, waitS: number, signal: AbortSignal): Promise<CommandView>;
   cancel(commandId: string): Promise<void>;
+  /** Any other call; the answer's body, null where it has none. */
+  call(method: string, path: string, body?: unknown): Promise<unknown>;
   /** The id of a session's newest command; null where it has none. */
   newest(sessionId: string): Promise<string | null>;
   /** Moves a session; its new current directory. */
@@ -172,6 +174,7 @@ export function createBrokerClient(settings: {
     async get(commandId, waitS, signal) {
       return commandOf(await call("GET", `/v1/commands/${id(commandId)}?wait=${waitS}`, { signal }));
     },
+    call: (method, path, body) => call(method, path, body === undefined ? {} : { body }),
     async cancel(commandId) {
       await call("POST", `/v1/commands/${id(commandId)}/cancel`);
     },

@@ -1,13 +1,16 @@
 #!/usr/bin/env node
+import { createApprovalsCommands } from "../cli/approvals-commands.js";
 import { createAuditCommands } from "../cli/audit-commands.js";
 import type { CliCommand, CliStream } from "../cli/cli-command.js";
 import { runCommandLine } from "../cli/command-line.js";
+import { createCommandsCommands } from "../cli/commands-commands.js";
 import { createDoctorCommand } from "../cli/doctor-command.js";
 import { createKeysCommands } from "../cli/keys-commands.js";
 import { createMcpCommand } from "../cli/mcp-command.js";
 import { createPolicyCommands } from "../cli/policy-commands.js";
 import { createRunCommand } from "../cli/run-command.js";
 import { createServeCommand } from "../cli/serve-command.js";
+import { createSessionsCommands } from "../cli/sessions-commands.js";
 import { SCOPES } from "../ports/authenticator.js";
 import { doctorChecks } from "./doctor-checks.js";
 import { publicKeyOf } from "./evidence.js";
@@ -37,6 +40,12 @@ const commands: readonly CliCommand[] = [
       process.on("SIGTERM", callback);
       return () => process.off("SIGTERM", callback);
     },
+  }),
+  ...createSessionsCommands({ fetch }),
+  ...createCommandsCommands({ fetch }),
+  ...createApprovalsCommands({
+    fetch,
+    pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   }),
   ...createKeysCommands({ scopes: SCOPES, nowMs: Date.now, open: openKeys }),
   ...createPolicyCommands(createPolicyAccess(Date.now)),

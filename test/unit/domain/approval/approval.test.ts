@@ -42,12 +42,12 @@ describe("what an approval binds", () => {
   it("is the same request whatever the order of keys, categories and files (FB-34)", () => {
     const { argv, tenant, ...rest } = REQUEST;
     const reordered: BoundRequest = {
-      ...Object.fromEntries(Object.entries(rest).reverse()),
+      ...(Object.fromEntries(Object.entries(rest).reverse()) as typeof rest),
       files: [...REQUEST.files].reverse(),
       label: { categories: ["y", "x"], trust: "unknown", sensitivity: "normal", tenant: "acme" },
       tenant,
       argv,
-    } as BoundRequest;
+    };
     expect(approvalBinding(reordered)).toBe(approvalBinding(REQUEST));
     expect(approvalBinding(REQUEST)).toMatch(/^[0-9a-f]{64}$/);
   });
