@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { z } from "zod";
 import { commandSchema, deliverySchema } from "../../../../src/contract/commands.js";
+import { auditPageSchema } from "../../../../src/contract/evidence.js";
 import { explanationSchema } from "../../../../src/contract/policy.js";
 import { problemSchema } from "../../../../src/contract/problems.js";
 import { createdSessionSchema, sessionSchema } from "../../../../src/contract/sessions.js";
@@ -19,6 +20,7 @@ const blocks = [...page.matchAll(/```(\w+)(?: (\w+))?\n([\s\S]*?)```/g)].map(([,
 }));
 
 const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
+  AuditPage: auditPageSchema,
   Command: commandSchema,
   CreatedSession: createdSessionSchema,
   Delivery: deliverySchema,
