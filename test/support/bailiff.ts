@@ -29,7 +29,7 @@ export interface Installation {
   readonly workspacesRoot: string;
   readonly deployment: string;
   /** Makes a key of a tenant and returns its text. */
-  key(tenant: string, scopes?: readonly Scope[]): Promise<string>;
+  key(tenant: string, scopes?: readonly Scope[], principal?: string): Promise<string>;
   /** Starts one process and resolves once it is ready (`api`, `all`) or takes commands (`worker`). */
   start(
     role: "api" | "worker" | "all",
@@ -102,11 +102,15 @@ export async function createInstallation(settings: Record<string, unknown> = {})
   };
   let count = 0;
 
-  const addKeyFor = async (tenant: string, scopes: readonly Scope[]): Promise<string> => {
+  const addKeyFor = async (
+    tenant: string,
+    scopes: readonly Scope[],
+    principal = `${tenant}-person`,
+  ): Promise<string> => {
     const { text, record } = createApiKey({
       id: ids.next("key"),
       tenant,
-      principal: `${tenant}-person`,
+      principal,
       scopes,
       nowMs: Date.now(),
       expiresAtMs: null,
@@ -120,7 +124,7 @@ export async function createInstallation(settings: Record<string, unknown> = {})
     directory,
     workspacesRoot,
     deployment,
-    key: (tenant, scopes = ["admin"]) => addKeyFor(tenant, scopes),
+    key: (tenant, scopes = ["admin"], principal) => addKeyFor(tenant, scopes, principal),
     async start(role, more = {}, command) {
       count += 1;
       const configPath = join(directory, `config-${count}.yaml`);
@@ -242,7 +246,7 @@ export interface Agent {
 export async function openAgent(
   installation: Installation,
   api: BailiffProcess,
-  options: { tenant?: string; workspace?: string; grant?: Record<string, unknown> } = {},
+  options: { tenant?: string; workspace?: string; profile?: string; grant?: Record<string, unknown> } = {},
 ): Promise<Agent> {
   const tenant = options.tenant ?? "acme";
   const workspace = options.workspace ?? "main";
@@ -251,6 +255,7 @@ export async function openAgent(
   if (put.status >= 300) throw new Error(`workspace: ${JSON.stringify(put.body)}`);
   const session = await api.call(key, "POST", "/v1/sessions", {
     workspace_id: workspace,
+    ...(options.profile === undefined ? {} : { profile: options.profile }),
     grant: options.grant ?? { level: "allow_all" },
   });
   if (session.status !== 201) throw new Error(`session: ${JSON.stringify(session.body)}`);
