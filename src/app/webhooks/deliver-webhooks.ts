@@ -58,9 +58,10 @@ export function createDeliverWebhooks(deps: {
   /** Something due was left for want of room. */
   let isOverfull = false;
 
-  const post = async (delivery: DueDelivery, claimed: ClaimedDelivery): Promise<WebhookAnswer> => {
+  /** Null where there is nothing left to tell of. */
+  const post = async (delivery: DueDelivery, claimed: ClaimedDelivery): Promise<WebhookAnswer | null> => {
     const stored = await deps.commands.get(delivery.commandId);
-    if (stored?.webhook === undefined) return { kind: "blocked", code: "command_gone" };
+    if (stored?.webhook === undefined) return null;
     const body = deps.render(await withDelivery(stored, deps.webhooks));
     const secret = webhookSecret(deps.deploymentSecret, stored.sessionId);
     return deps.sender.post({
@@ -77,7 +78,11 @@ export function createDeliverWebhooks(deps: {
     });
   };
 
-  const conclude = (answer: WebhookAnswer, { attempts, ageMs }: ClaimedDelivery): DeliverySettlement => {
+  const conclude = (
+    answer: WebhookAnswer | null,
+    { attempts, ageMs }: ClaimedDelivery,
+  ): DeliverySettlement => {
+    if (answer === null) return { state: "failed", retryMs: null, status: null, errorCode: "command_gone" };
     if (answer.kind === "blocked")
       return { state: "blocked", retryMs: null, status: null, errorCode: answer.code };
     const status = answer.kind === "answered" ? answer.status : null;

@@ -370,6 +370,15 @@ describe("several processes and their ends", () => {
 });
 
 describe("what is kept of a delivery", () => {
+  it("is not kept for ever where nobody delivers", async () => {
+    const session = await openSession("http://127.0.0.1/");
+    const due = `{bailiff:${fixture.deployment}}:webhooks-due`;
+    // Since before any result that is still kept.
+    await fixture.redis.zadd(due, Date.now() - 3_600_000, "cmd_old|acme|ses_old|finished");
+    const record = await admit(session, { state: "finished" });
+    expect(await fixture.redis.zrange(due, 0, -1)).toEqual([`${record.id}|acme|${session.id}|finished`]);
+  });
+
   it("goes with the result, and a debt of a record that is gone is settled", async () => {
     const target = await receiver();
     const session = await openSession(target.url);
@@ -378,7 +387,8 @@ describe("what is kept of a delivery", () => {
     deliver(fixture, senderFor([target.port]));
     await until(async () => (await fixture.webhooks.due(10)).length === 0);
     const key = `{bailiff:${fixture.deployment}}:webhook:${record.id}:finished`;
-    await until(async () => (await fixture.redis.hget(key, "state")) === "blocked");
+    await until(async () => (await fixture.redis.hget(key, "state")) === "failed");
+    expect(await fixture.redis.hget(key, "lastErrorCode")).toBe("command_gone");
     expect(await fixture.redis.pttl(key)).toBeGreaterThan(0);
     expect(target.received).toEqual([]);
   });

@@ -79,6 +79,8 @@ end
 local function owe_webhook(state)
   local events = redis.call('HGET', record, 'webhookEvents')
   if not events or not string.find(events, '|' .. state .. '|', 1, true) then return '' end
+  -- Where no process delivers (any more), debts go with the results they are about.
+  redis.call('ZREMRANGEBYSCORE', webhooks_due, '-inf', string.format('%.0f', tonumber(now) - tonumber(result_ttl)))
   redis.call('ZADD', webhooks_due, 'NX', now, closed_member .. '|' .. state)
   return ' owed'
 end
