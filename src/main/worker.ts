@@ -47,7 +47,7 @@ export interface WorkerSeams {
 }
 
 /** The engine is not fit to run commands: one line per problem. */
-export class EngineUnfit extends Error {
+class EngineUnfit extends Error {
   override readonly name = "EngineUnfit";
 }
 
@@ -222,7 +222,9 @@ export async function startWorker(
       clearTimeout(ender);
       clearTimeout(lastMoment);
       await endCancels();
-      await within(TIDY_LIMIT_MS, () => Promise.all([sweep.stop(), reconcile.stop(), expireApprovals.stop(), containers.settled()]));
+      await within(TIDY_LIMIT_MS, () =>
+        Promise.all([sweep.stop(), reconcile.stop(), expireApprovals.stop(), containers.settled()]),
+      );
       await heartbeat.stop();
       // Without Redis the lease ends by itself.
       await stores.leases.leave(workerId).catch(() => undefined);

@@ -21,7 +21,11 @@ export async function createPolicyFileSource(deps: {
 }): Promise<PolicySource> {
   const readTexts = async () =>
     Promise.all(deps.paths.map(async (name) => ({ name, text: await readFile(name, "utf8") })));
-  const attempt = async (): Promise<{ seen: string; policy: CompiledPolicy | null; problem: string | null }> => {
+  const attempt = async (): Promise<{
+    seen: string;
+    policy: CompiledPolicy | null;
+    problem: string | null;
+  }> => {
     let texts: Awaited<ReturnType<typeof readTexts>>;
     try {
       texts = await readTexts();
@@ -51,7 +55,9 @@ export async function createPolicyFileSource(deps: {
       if (next.seen === lastSeen) return;
       lastSeen = next.seen;
       lastProblem = next.problem;
-      deps.metrics.count("bailiff_policy_reloads_total", { result: next.policy === null ? "refused" : "loaded" });
+      deps.metrics.count("bailiff_policy_reloads_total", {
+        result: next.policy === null ? "refused" : "loaded",
+      });
       deps.metrics.gauge("bailiff_policy_problem", next.policy === null ? 1 : 0);
       if (next.policy === null) {
         deps.log.error({ problem: next.problem }, "the new policy is refused; the old one stays in force");

@@ -13,7 +13,9 @@ import {
 } from "../bailiff.js";
 import { atWidth } from "../docker-bench.js";
 import { containersOf } from "../engine-containers.js";
+import { readTestEnvironment } from "../environment.js";
 import { type RedisServer, startRedisServer } from "../redis-server.js";
+import { createScratchDirectory } from "../scratch-directory.js";
 import { createTcpProxy, type TcpProxy } from "../tcp-proxy.js";
 import { until } from "../until.js";
 import type { Fault, Step, StruckMessage } from "./faults.js";
@@ -73,17 +75,20 @@ export async function verdictOf(
 
 /** One worker that will strike itself, and how to end what struck it. */
 interface FaultyWorker {
-  readonly step: Step;
   readonly process: BailiffProcess;
   readonly proxy: TcpProxy | null;
   readonly workerId: string;
   readonly struck: Promise<StruckMessage>;
 }
 
-/** One fault at every step at once: a deployment with a worker for each step, all of them struck, then one that is not. */
+/**
+ * One fault at every step at once: a deployment with a worker for each step, all of them struck, then one that is not.
+ * Each step has a pool of its own, so that each faulty worker gets the one command that is meant for it.
+ */
 export async function runLane(fault: Fault, steps: readonly Step[]): Promise<Verdict[]> {
   const redis = await startRedisServer();
-  const installation = await createInstallation({ redis: { url: redis.url }, worker: SHORT_TIMES });
+  const scratch = await createScratchDirectory();
+  const installation = await createInstallation(await laneSettings(redis, scratch.path, steps.length));
   const opened: { close(): Promise<unknown> }[] = [];
   try {
     return await strikeAll({ fault, steps, redis, installation, opened });
@@ -91,7 +96,30 @@ export async function runLane(fault: Fault, steps: readonly Step[]): Promise<Ver
     await installation.remove();
     for (const each of opened) await each.close();
     await redis.stop();
+    await scratch.remove();
   }
+}
+
+const poolOf = (index: number): string => `step${index}`;
+
+async function laneSettings(
+  redis: RedisServer,
+  directory: string,
+  steps: number,
+): Promise<Record<string, unknown>> {
+  const { sandboxImageId } = readTestEnvironment();
+  const pools = Array.from({ length: steps }, (_, index) => poolOf(index));
+  const profiles = Object.fromEntries(
+    pools.map((pool) => [pool, { image: `sandbox@${sandboxImageId}`, pool }]),
+  );
+  const policyPath = join(directory, "pools.json");
+  await writeFile(policyPath, JSON.stringify({ version: 1, profiles }));
+  return {
+    redis: { url: redis.url },
+    worker: { ...SHORT_TIMES, pools },
+    images: Object.fromEntries(pools.map((pool) => [pool, sandboxImageId])),
+    policy: { files: [policyPath] },
+  };
 }
 
 async function strikeAll(lane: {
@@ -104,40 +132,52 @@ async function strikeAll(lane: {
   const { fault, steps, redis, installation, opened } = lane;
   const releasePath = join(installation.directory, "release");
   const api = await installation.start("api");
-  const agent = await openAgent(installation, api);
-  const workers = await atWidth(steps.length, STARTS_AT_ONCE, (index) =>
-    startFaulty(installation, redis, { fault, step: steps[index] ?? "taken", releasePath, opened }),
-  );
+  const rows = await atWidth(steps.length, STARTS_AT_ONCE, async (index) => {
+    const step = steps[index] ?? "taken";
+    const pool = poolOf(index);
+    const worker = await startFaulty(installation, redis, { fault, step, pool, releasePath, opened });
+    const agent = await openAgent(installation, api, { workspace: pool, profile: pool });
+    return { worker, agent, fault, step };
+  });
+  type Row = (typeof rows)[number];
 
-  const submit = async (name: string) => {
+  const read = async ({ agent }: Row, id: string) =>
+    (await api.call(agent.key, "GET", `/v1/commands/${id}`)).body;
+  const submit = async ({ agent }: Row, name: string) => {
     const { status, body } = await agent.submit(ledgerProgram(name), { timeout_s: 200 }, {});
     expect(status).toBe(202);
-    return { id: body.command_id as string, name };
+    return body.command_id as string;
   };
-  const targets = await Promise.all(steps.map((_, index) => submit(`target${index}`)));
-  const struck = await Promise.all(workers.map(({ struck }) => struck));
-  const rows = workers.map((worker, index) => {
-    const target = targets.find(({ id }) => id === struck[index]?.commandId);
-    if (target === undefined) throw new Error(`no target was struck at ${worker.step}`);
-    return { worker, target };
-  });
-  // Each worker holds one command, or there would be no such row.
-  expect(new Set(rows.map(({ target }) => target.id)).size).toBe(steps.length);
+  const completes = async (row: Row, id: string) => {
+    await until(async () => (await read(row, id)).state === "finished", LIMIT_MS);
+    expect(await read(row, id)).toMatchObject({ outcome: "completed", effect: "completed" });
+  };
 
-  // Nobody is there to run it now.
-  const onlyQueued = await submit("queued");
-  await letGo(agent.directory, "queued");
-  for (const { worker, target } of rows) {
-    if (worker.step !== "argv sent") await letGo(agent.directory, target.name);
+  const targets = await Promise.all(rows.map((row) => submit(row, "target")));
+  const struck = await Promise.all(rows.map(({ worker }) => worker.struck));
+  expect(struck.map(({ commandId }) => commandId)).toEqual(targets);
+
+  // Nobody is there to run these now.
+  const queued = await Promise.all(rows.map((row) => submit(row, "queued")));
+  for (const { agent, step } of rows) {
+    await letGo(agent.directory, "queued");
+    if (step !== "argv sent") await letGo(agent.directory, "target");
   }
   const healthy = await installation.start("worker");
-  for (const { id } of [onlyQueued, ...targets]) {
-    await until(async () => (await read(id)).state === "finished", LIMIT_MS);
-  }
-  expect(await read(onlyQueued.id)).toMatchObject({ outcome: "completed", effect: "completed" });
-  const verdicts = await Promise.all(
-    rows.map(({ worker, target }) => verdictOf(api, agent, target, { fault, step: worker.step })),
+  const judge = (row: Row, index: number) =>
+    verdictOf(
+      api,
+      row.agent,
+      { id: targets[index] ?? "", name: "target" },
+      { fault: row.fault, step: row.step },
+    );
+  await Promise.all(
+    rows.map(async (row, index) => {
+      await until(async () => (await read(row, targets[index] ?? "")).state === "finished", LIMIT_MS);
+      await completes(row, queued[index] ?? "");
+    }),
   );
+  const verdicts = await Promise.all(rows.map(judge));
 
   // What comes back must change no verdict, and take commands again.
   await writeFile(releasePath, "");
@@ -145,34 +185,19 @@ async function strikeAll(lane: {
     worker.proxy?.heal();
     if (fault === "stopped") worker.process.child.kill("SIGCONT");
   }
-  const resumed = fault === "killed" ? [] : rows.map(({ worker }) => worker);
-  if (resumed.length > 0) await healthy.stop();
-  const next = await Promise.all(
-    (resumed.length > 0 ? resumed : [healthy]).map((_, i) => submit(`next${i}`)),
+  if (fault !== "killed") await healthy.stop();
+  await Promise.all(
+    rows.map(async (row) => {
+      await letGo(row.agent.directory, "next");
+      const next = await submit(row, "next");
+      await completes(row, next);
+      if (fault === "killed") return;
+      expect(await workerOf(redis, installation.deployment, next)).toBe(row.worker.workerId);
+    }),
   );
-  // None of them ends before all of them run: so each worker has the room for one.
-  await until(async () => {
-    const states = await Promise.all(next.map(async ({ id }) => (await read(id)).state));
-    return states.every((state) => state === "dispatched");
-  }, LIMIT_MS);
-  if (resumed.length > 0) {
-    const holders = await Promise.all(next.map(({ id }) => workerOf(redis, installation.deployment, id)));
-    expect(new Set(holders)).toEqual(new Set(resumed.map(({ workerId }) => workerId)));
-  }
-  for (const { id, name } of next) {
-    await letGo(agent.directory, name);
-    await until(async () => (await read(id)).outcome === "completed", LIMIT_MS);
-  }
   await until(async () => (await containersOf(installation.deployment)).length === 0, LIMIT_MS);
-  const after = await Promise.all(
-    rows.map(({ worker, target }) => verdictOf(api, agent, target, { fault, step: worker.step })),
-  );
-  expect(after).toEqual(verdicts);
+  expect(await Promise.all(rows.map(judge))).toEqual(verdicts);
   return verdicts;
-
-  async function read(commandId: string) {
-    return (await api.call(agent.key, "GET", `/v1/commands/${commandId}`)).body;
-  }
 }
 
 async function startFaulty(
@@ -181,6 +206,7 @@ async function startFaulty(
   row: {
     readonly fault: Fault;
     readonly step: Step;
+    readonly pool: string;
     readonly releasePath: string;
     readonly opened: { close(): Promise<unknown> }[];
   },
@@ -190,7 +216,7 @@ async function startFaulty(
   const started = await installation.start(
     "worker",
     {
-      worker: { ...SHORT_TIMES, concurrency: 1 },
+      worker: { ...SHORT_TIMES, concurrency: 1, pools: [row.pool] },
       redis: { url: proxy === null ? redis.url : `redis://127.0.0.1:${proxy.port}` },
     },
     (configPath) => ["--import", "tsx", FAULTY_WORKER, configPath, row.step, row.fault, row.releasePath],
@@ -204,7 +230,7 @@ async function startFaulty(
     });
   });
   const workerId = /"worker_id":"(wrk_[^"]+)"/.exec(await started.log())?.[1] ?? "";
-  return { step: row.step, process: started, proxy, workerId, struck };
+  return { process: started, proxy, workerId, struck };
 }
 
 /** Who holds a command; the API does not say. */

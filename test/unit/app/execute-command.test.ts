@@ -274,14 +274,7 @@ describe("an end that nothing proves", () => {
       },
     });
     expect(await execute()).toBe("done");
-    expect(trace.slice(2)).toEqual([
-      "argv sent",
-      "destroy",
-      "destroy",
-      "destroy",
-      "finish lost",
-      "dispose",
-    ]);
+    expect(trace.slice(2)).toEqual(["argv sent", "destroy", "destroy", "destroy", "finish lost", "dispose"]);
   });
 
   test("becomes one once the command's own time is over, though the engine confirms nothing (FB-22)", async () => {
