@@ -28,7 +28,8 @@ export const WORKER_MATRIX: readonly Verdict[] = [
   ...rows("partitioned", [
     ["taken", ranOnce],
     ["container ready", ranOnce],
-    ["claim unanswered", neverSent],
+    // The fence is voided under which it may have gone through, so the command is queued again.
+    ["claim unanswered", ranOnce],
     ["claimed", endedUnheard],
     ["argv sent", killed],
     ["exited", endedUnheard],
