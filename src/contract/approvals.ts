@@ -80,7 +80,7 @@ const renderingShape = {
 };
 
 /** A request in front of eyes; every text in it is safe to show as it is. */
-export const renderingSchema = z.strictObject(renderingShape).meta({ id: "Rendering" });
+const renderingSchema = z.strictObject(renderingShape).meta({ id: "Rendering" });
 
 /** The same with the whole argv. */
 const wholeRenderingSchema = z

@@ -3,7 +3,7 @@ import { link, mkdir, open, readFile, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /** The signing key can't be used; the message says why and never what it holds. */
-export class SigningKeyFault extends Error {
+class SigningKeyFault extends Error {
   override readonly name = "SigningKeyFault";
 }
 
