@@ -1,4 +1,5 @@
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, rmdir } from "node:fs/promises";
+import { join } from "node:path";
 import { Redis } from "ioredis";
 import { test } from "vitest";
 import { createInstallation, openAgent } from "../support/bailiff.js";
@@ -74,17 +75,15 @@ const FAULTS: readonly RedisFault[] = [
     settings: { appendonly: "no", save: "3600 1" },
     lastsMs: 6_000,
     async begin(redis, admin) {
-      await rm(redis.directory, { recursive: true, force: true });
-      await admin.bgsave().catch(() => undefined);
+      // A directory in its place is a dump that can't be written, as on a full disk.
+      await mkdir(join(redis.directory, "dump.rdb"));
+      await admin.bgsave();
       await until(async () => (await admin.info("persistence")).includes("rdb_last_bgsave_status:err"));
     },
     async end(redis, admin) {
-      await mkdir(redis.directory, { recursive: true });
-      await until(async () => {
-        await admin.bgsave().catch(() => undefined);
-        await pause(200);
-        return (await admin.info("persistence")).includes("rdb_last_bgsave_status:ok");
-      });
+      await rmdir(join(redis.directory, "dump.rdb"));
+      await admin.bgsave();
+      await until(async () => (await admin.info("persistence")).includes("rdb_last_bgsave_status:ok"));
     },
     metric: NO_HEARTBEAT,
   },
