@@ -132,12 +132,18 @@ async function strikeAll(lane: {
   const { fault, steps, redis, installation, opened } = lane;
   const releasePath = join(installation.directory, "release");
   const api = await installation.start("api");
-  const rows = await atWidth(steps.length, STARTS_AT_ONCE, async (index) => {
+  const agents: Agent[] = [];
+  // One after the other: the file of keys is changed by one at a time.
+  for (const index of steps.keys()) {
+    agents.push(await openAgent(installation, api, { workspace: poolOf(index), profile: poolOf(index) }));
+  }
+  const workers = await atWidth(steps.length, STARTS_AT_ONCE, (index) => {
     const step = steps[index] ?? "taken";
-    const pool = poolOf(index);
-    const worker = await startFaulty(installation, redis, { fault, step, pool, releasePath, opened });
-    const agent = await openAgent(installation, api, { workspace: pool, profile: pool });
-    return { worker, agent, fault, step };
+    return startFaulty(installation, redis, { fault, step, pool: poolOf(index), releasePath, opened });
+  });
+  const rows = steps.flatMap((step, index) => {
+    const [worker, agent] = [workers[index], agents[index]];
+    return worker === undefined || agent === undefined ? [] : [{ worker, agent, fault, step }];
   });
   type Row = (typeof rows)[number];
 
