@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, open, rm } from "node:fs/promises";
+import { mkdtemp, open, readFile, rm } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -63,20 +63,45 @@ export async function startSecondEngine(options: { readonly liveRestore: boolean
     docker,
     async restart(signal) {
       await end(signal);
+      await forgetContainerd(directory);
       await rm(join(directory, "docker.pid"), { force: true });
       await start();
     },
     async stop() {
-      for (const { Id } of await docker.listContainers({ all: true })) {
+      for (const { Id } of await docker.listContainers({ all: true }).catch(() => [])) {
         await docker
           .getContainer(Id)
           .remove({ force: true })
           .catch(() => undefined);
       }
       await end("SIGTERM");
+      await unmountBelow(directory);
       await rm(directory, { recursive: true, force: true, maxRetries: 3, retryDelay: 300 });
     },
   };
+}
+
+/** A containerd that died with its dockerd leaves a process id, which the next dockerd would wait for. */
+async function forgetContainerd(directory: string): Promise<void> {
+  const pidPath = join(directory, "exec", "containerd", "containerd.pid");
+  const pid = await readFile(pidPath, "utf8").catch(() => "");
+  if (pid === "") return;
+  await until(async () => {
+    const name = await readFile(`/proc/${pid.trim()}/comm`, "utf8").catch(() => "");
+    return name.trim() !== "containerd";
+  });
+  await rm(pidPath, { force: true });
+}
+
+/** With live-restore an engine leaves its mounts when it ends. */
+async function unmountBelow(directory: string): Promise<void> {
+  const mounts = (await readFile("/proc/self/mounts", "utf8"))
+    .split("\n")
+    .map((line) => line.split(" ")[1] ?? "")
+    .filter((path) => path.startsWith(`${directory}/`));
+  for (const path of mounts.reverse()) {
+    await once(spawn("umount", ["-l", path], { stdio: "ignore" }), "exit");
+  }
 }
 
 /** From the machine's engine; the image's id stays the same. */
