@@ -9,11 +9,16 @@ export async function startProbe(
   port: number,
   checks: Readonly<Record<string, ReadinessCheck>>,
 ): Promise<RunningProcess> {
-  const { config, log, metrics, stores } = foundation;
+  const { config, log, metrics, policy, stores } = foundation;
   const app = buildProbeApp({
     services: createReadiness(
-      { redis: async () => ((await stores.isAnswering()) ? null : "redis does not answer"), ...checks },
-      {},
+      {
+        redis: async () => ((await stores.isAnswering()) ? null : "redis does not answer"),
+        // A refused document leaves the old policy in force: worth seeing, no reason to take no work.
+        policy: async () => null,
+        ...checks,
+      },
+      { policy: () => policy.problem() },
     ),
     metricsText: () => metrics.metricsText(),
   });

@@ -35,7 +35,11 @@ describe("the git guard", () => {
     ["git/", "status"],
     ["git-status"],
     ["/usr/lib/git-core/git-diff"],
-  ])("refuses the spelling %s %s", (...argv) => {
+    ["git", "-C", ".", "status"],
+    ["git", "-c", "core.pager=sh", "diff"],
+    ["/usr/bin/git", "push"],
+    ["GIT", "push"],
+  ])("refuses the spelling %s %s (FB-33)", (...argv) => {
     expect(codeOf(argv)).toBe("git_vector");
   });
 
