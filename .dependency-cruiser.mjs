@@ -132,7 +132,8 @@ export default {
     {
       name: "resolvable",
       severity: "error",
-      comment: "What is compiled need not be there yet: some tests start built processes with parts put between",
+      comment:
+        "What is compiled need not be there yet: some tests start built processes with parts put between",
       from: {},
       to: { couldNotResolve: true, pathNot: "(^|/)dist/" },
     },
