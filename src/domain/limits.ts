@@ -70,5 +70,8 @@ export function limitContradictions(limits: ServiceLimits): string[] {
   atMost("defaultCallChars", "hardCallChars");
   atMost("hardCallChars", "serviceChars");
   atMost("streamCaptureBytes", "streamHardBytes");
+  // An idempotency key is kept as long as a result: it must not be forgotten while its command is still open.
+  atMost("approvalExpiryMs", "resultTtlMs");
+  atMost("hardTimeoutMs", "resultTtlMs");
   return problems;
 }

@@ -162,7 +162,6 @@ export async function startWorker(
       bind: createBindRequest({ workspaces }),
       sessions: stores.sessions,
       workspaces,
-      policy,
       repositoryFacts: readRepositoryFacts,
       environment: config.environment,
       clock,

@@ -32,6 +32,8 @@ export interface Question {
 export interface Answer {
   readonly decision: Decision;
   readonly profile: Profile;
+  /** What the same policy gives every command. */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 /** Gathers what the pipeline needs to know and asks it. The same at admission, at dispatch and for an explanation. */
@@ -88,7 +90,7 @@ export function createDecider(deps: {
         },
         policy,
       );
-      return { decision, profile };
+      return { decision, profile, environment: policy.document.environment };
     },
   };
 }

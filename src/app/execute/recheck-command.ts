@@ -4,7 +4,6 @@ import type { SessionGrant } from "../../domain/decision/grant.js";
 import { type HardenedGit, hardenGit } from "../../domain/git-guard/harden-git.js";
 import { type RepositoryFacts, repositoryVerdict } from "../../domain/git-guard/repository-verdict.js";
 import type { Clock } from "../../ports/clock.js";
-import type { PolicySource } from "../../ports/policy-source.js";
 import type { SessionStore } from "../../ports/session-store.js";
 import type { WorkspaceStore } from "../../ports/workspace-store.js";
 import { WorkspaceFault } from "../../ports/workspace-store.js";
@@ -28,7 +27,6 @@ export function createRecheckCommand(deps: {
   readonly bind: BindRequest;
   readonly sessions: SessionStore;
   readonly workspaces: WorkspaceStore;
-  readonly policy: PolicySource;
   /** What stands where Git looks, at the workspace's root; never rejects. */
   readonly repositoryFacts: (workspacePath: string) => Promise<RepositoryFacts>;
   readonly environment: Readonly<Record<string, string>>;
@@ -45,7 +43,11 @@ export function createRecheckCommand(deps: {
       if (error instanceof WorkspaceFault && error.code !== "io") return refuse(error.message);
       throw error;
     }
-    const { decision, profile } = await deps.decider.decide({
+    const {
+      decision,
+      profile,
+      environment: policyEnvironment,
+    } = await deps.decider.decide({
       session,
       scopes: new Set(["commands:write"]),
       request: record.request,
@@ -97,7 +99,7 @@ export function createRecheckCommand(deps: {
         },
         argv: hardened?.argv ?? record.request.argv,
         environment: {
-          ...deps.policy.current().document.environment,
+          ...policyEnvironment,
           ...deps.environment,
           ...hardened?.environment,
           PATH: SAFE_PATH,

@@ -63,7 +63,6 @@ function aWorker() {
       bind,
       sessions,
       workspaces,
-      policy,
       repositoryFacts: async () => ({
         dotGit: "missing",
         configs: [],
