@@ -257,6 +257,7 @@ describe("fields against each other", () => {
       "auth.jwt.jwks_url: must be an https URL (http on loopback only)",
     ],
     ["worker: { shutdown_grace_ms: 1 }", "worker.shutdown_grace_ms: must be at least limits.grace_ms"],
+    ["worker: { lease_ms: 5000 }", "worker.lease_ms: must be at least three times worker.heartbeat_ms"],
     ["worker: { pools: [a, a] }", "worker.pools: must not name a pool twice"],
   ])("%j is refused", (text, problem) => {
     const wanted = problem.replace(
