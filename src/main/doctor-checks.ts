@@ -98,6 +98,9 @@ async function checkEngine(config: Config): Promise<CheckResult> {
     const profiles = profileNames(policy.current(), config.images)
       .map((name) => findProfile(name, policy.current(), config.images))
       .filter((profile): profile is Profile => profile !== null);
+    if (profiles.length === 0) {
+      return fail("no profile has an image", "set images: a profile's name and its image's sha256 digest");
+    }
     const { problems, engineVersion, apiVersion } = await runtime.probe(profiles, config.workspaces.root);
     if (problems.length > 0)
       return fail(problems.join("; "), "docs/configuration.md says what the engine must offer");
@@ -130,7 +133,11 @@ async function checkInit(config: Config): Promise<CheckResult> {
 }
 
 async function checkKeys(config: Config): Promise<CheckResult> {
-  const keys = await readKeysFile(config.auth.keysFile);
+  const isThere = await access(config.auth.keysFile).then(
+    () => true,
+    () => false,
+  );
+  const keys = isThere ? await readKeysFile(config.auth.keysFile) : [];
   if (keys.length > 0 || config.auth.jwt !== null) return ok(`${keys.length} key(s)`);
   return { status: "warn", detail: "no key yet, so nobody can call the API", fix: "bailiff keys create" };
 }
