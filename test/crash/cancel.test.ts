@@ -37,8 +37,8 @@ test("a thousand cancels at random moments: each never started, or was killed wi
     const ids = await atWidth(CANCELS, AT_ONCE, async (index) => {
       const { body } = await agent.submit(cancelledProgram(index), { timeout_s: 60 }, {});
       const id: string = body.command_id;
-      // Some time after the submit, wherever that finds it; every eighth some time after its dispatch.
-      if (index % 8 === 0) {
+      // Some time after the submit, wherever that finds it; every twelfth some time after its dispatch.
+      if (index % 12 === 0) {
         await until(async () => (await read(id)).state !== "queued", LIMIT_MS);
         await pause(Math.random() * 30);
       } else {

@@ -58,14 +58,14 @@ const FAULTS: readonly RedisFault[] = [
   },
   {
     name: "Redis without its replicas (NOREPLICAS)",
-    lastsMs: 6_000,
+    lastsMs: 8_000,
     begin: (_, admin) => admin.config("SET", "min-replicas-to-write", "1"),
     end: (_, admin) => admin.config("SET", "min-replicas-to-write", "0"),
     metric: NO_HEARTBEAT,
   },
   {
     name: "Redis demoted to a replica (READONLY)",
-    lastsMs: 6_000,
+    lastsMs: 8_000,
     begin: (_, admin) => admin.replicaof("127.0.0.1", "1"),
     end: (_, admin) => admin.replicaof("NO", "ONE"),
     metric: NO_HEARTBEAT,
@@ -73,7 +73,7 @@ const FAULTS: readonly RedisFault[] = [
   {
     name: "Redis with a full disk (MISCONF)",
     settings: { appendonly: "no", save: "3600 1" },
-    lastsMs: 6_000,
+    lastsMs: 8_000,
     async begin(redis, admin) {
       // A directory in its place is a dump that can't be written, as on a full disk.
       await mkdir(join(redis.directory, "dump.rdb"));
@@ -89,7 +89,7 @@ const FAULTS: readonly RedisFault[] = [
   },
   {
     name: "Redis out of memory (OOM)",
-    lastsMs: 6_000,
+    lastsMs: 8_000,
     begin: (_, admin) => admin.config("SET", "maxmemory", "1mb"),
     end: (_, admin) => admin.config("SET", "maxmemory", "0"),
     metric: REFUSED,
@@ -171,7 +171,7 @@ test.concurrent("FLUSHALL: a forgotten command is nobody's success, its loss cou
     await until(async () => (await ledgerLines(agent.directory, "first")) === 1, LIMIT_MS);
     await admin.flushall();
     // No lease is left either, and yet no peer may take the other for dead.
-    await pause(6_000);
+    await pause(8_000);
     expect(await containersOf(installation.deployment)).toHaveLength(1);
     await letGo(agent.directory, "first");
     await until(async () => (await containersOf(installation.deployment)).length === 0, LIMIT_MS);

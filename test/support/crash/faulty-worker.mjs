@@ -2,11 +2,12 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runProcess } from "../../../dist/main/processes.js";
 import { readConfig } from "../../../dist/main/read-config.js";
+import { createTcpProxy } from "./tcp-proxy.mjs";
 
 /**
  * A whole worker process, as it was built, that strikes itself once, at one step of the first command that it gets there.
  * `faults.ts` names the steps and the faults. In plain JavaScript, as many of them start at the same time.
- * Arguments: configuration file, step, fault, and a file whose appearance ends a blocked event loop.
+ * Arguments: configuration file, step, fault, and a file whose appearance ends a blocked event loop or a partition.
  */
 const [configPath, step, fault, releasePath] = process.argv.slice(2);
 const POLL_MS = 20;
@@ -15,14 +16,31 @@ let armed = true;
 
 const pauseThread = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
+/** The way to Redis, where it is to be cut. */
+let proxy = null;
+if (fault === "partitioned") {
+  proxy = await createTcpProxy(Number(new URL(readConfig(configPath).redis.url).port));
+  process.env.BAILIFF_REDIS_URL = `redis://127.0.0.1:${proxy.port}`;
+}
+
+async function partition() {
+  if (step === "claim unanswered") proxy.cutAnswers();
+  else proxy.cut();
+  while (!existsSync(releasePath)) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  proxy.heal();
+}
+
 /** Does nothing but at the one step, the first time. */
 async function strike(at, commandId) {
   if (!armed || at !== step) return;
   armed = false;
-  const answered = new Promise((resolve) => process.once("message", () => resolve()));
-  await new Promise((resolve, reject) => {
+  // From one moment to the next: a worker that waits here would think that it had stood still.
+  if (fault === "partitioned") void partition();
+  const told = new Promise((resolve, reject) => {
     process.send({ struck: step, commandId }, (error) => (error ? reject(error) : resolve()));
   });
+  if (fault === "partitioned") return;
+  await told;
   switch (fault) {
     case "killed":
       process.kill(process.pid, "SIGKILL");
@@ -32,9 +50,6 @@ async function strike(at, commandId) {
       return;
     case "blocked":
       while (!existsSync(releasePath)) pauseThread(POLL_MS);
-      return;
-    case "partitioned":
-      await answered;
   }
 }
 

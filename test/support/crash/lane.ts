@@ -16,7 +16,6 @@ import { containersOf } from "../engine-containers.js";
 import { readTestEnvironment } from "../environment.js";
 import { type RedisServer, startRedisServer } from "../redis-server.js";
 import { createScratchDirectory } from "../scratch-directory.js";
-import { createTcpProxy, type TcpProxy } from "../tcp-proxy.js";
 import { until } from "../until.js";
 import type { Fault, Step, StruckMessage } from "./faults.js";
 import type { Verdict } from "./verdicts.js";
@@ -26,13 +25,13 @@ const LIMIT_MS = 120_000;
 const STARTS_AT_ONCE = 3;
 
 /**
- * The defaults in about a quarter of their time, in the same proportion to each other. An event loop that stays blocked
+ * The defaults in less than half of their time, in about the same proportion to each other. An event loop that stays blocked
  * for 40 s against a lease of 15 s is here one that stays blocked until every verdict has been given.
  */
 export const SHORT_TIMES = {
-  lease_ms: 4_000,
-  heartbeat_ms: 1_000,
-  reconcile_ms: 500,
+  lease_ms: 6_000,
+  heartbeat_ms: 1_500,
+  reconcile_ms: 1_000,
   sweep_ms: 1_000,
   queue_lock_ms: 4_000,
   shutdown_grace_ms: 5_000,
@@ -73,10 +72,9 @@ export async function verdictOf(
   };
 }
 
-/** One worker that will strike itself, and how to end what struck it. */
+/** One worker that will strike itself. */
 interface FaultyWorker {
   readonly process: BailiffProcess;
-  readonly proxy: TcpProxy | null;
   readonly workerId: string;
   readonly struck: Promise<StruckMessage>;
 }
@@ -89,12 +87,10 @@ export async function runLane(fault: Fault, steps: readonly Step[]): Promise<Ver
   const redis = await startRedisServer();
   const scratch = await createScratchDirectory();
   const installation = await createInstallation(await laneSettings(redis, scratch.path, steps.length));
-  const opened: { close(): Promise<unknown> }[] = [];
   try {
-    return await strikeAll({ fault, steps, redis, installation, opened });
+    return await strikeAll({ fault, steps, redis, installation });
   } finally {
     await installation.remove();
-    for (const each of opened) await each.close();
     await redis.stop();
     await scratch.remove();
   }
@@ -127,9 +123,8 @@ async function strikeAll(lane: {
   readonly steps: readonly Step[];
   readonly redis: RedisServer;
   readonly installation: Installation;
-  readonly opened: { close(): Promise<unknown> }[];
 }): Promise<Verdict[]> {
-  const { fault, steps, redis, installation, opened } = lane;
+  const { fault, steps, redis, installation } = lane;
   const releasePath = join(installation.directory, "release");
   const api = await installation.start("api");
   const agents: Agent[] = [];
@@ -139,7 +134,7 @@ async function strikeAll(lane: {
   }
   const workers = await atWidth(steps.length, STARTS_AT_ONCE, (index) => {
     const step = steps[index] ?? "taken";
-    return startFaulty(installation, redis, { fault, step, pool: poolOf(index), releasePath, opened });
+    return startFaulty(installation, { fault, step, pool: poolOf(index), releasePath });
   });
   const rows = steps.flatMap((step, index) => {
     const [worker, agent] = [workers[index], agents[index]];
@@ -188,7 +183,6 @@ async function strikeAll(lane: {
   // What comes back must change no verdict, and take commands again.
   await writeFile(releasePath, "");
   for (const { worker } of rows) {
-    worker.proxy?.heal();
     if (fault === "stopped") worker.process.child.kill("SIGCONT");
   }
   if (fault !== "killed") await healthy.stop();
@@ -208,35 +202,18 @@ async function strikeAll(lane: {
 
 async function startFaulty(
   installation: Installation,
-  redis: RedisServer,
-  row: {
-    readonly fault: Fault;
-    readonly step: Step;
-    readonly pool: string;
-    readonly releasePath: string;
-    readonly opened: { close(): Promise<unknown> }[];
-  },
+  row: { readonly fault: Fault; readonly step: Step; readonly pool: string; readonly releasePath: string },
 ): Promise<FaultyWorker> {
-  const proxy = row.fault === "partitioned" ? await createTcpProxy(redis.port) : null;
-  if (proxy !== null) row.opened.push(proxy);
   const started = await installation.start(
     "worker",
-    {
-      worker: { ...SHORT_TIMES, concurrency: 1, pools: [row.pool] },
-      redis: { url: proxy === null ? redis.url : `redis://127.0.0.1:${proxy.port}` },
-    },
-    (configPath) => ["--import", "tsx", FAULTY_WORKER, configPath, row.step, row.fault, row.releasePath],
+    { worker: { ...SHORT_TIMES, concurrency: 1, pools: [row.pool] } },
+    (configPath) => [FAULTY_WORKER, configPath, row.step, row.fault, row.releasePath],
   );
   const struck = new Promise<StruckMessage>((resolve) => {
-    started.child.on("message", (message) => {
-      if (row.step === "claim unanswered") proxy?.cutAnswers();
-      else proxy?.cut();
-      if (proxy !== null) started.child.send("cut");
-      resolve(message as StruckMessage);
-    });
+    started.child.on("message", (message) => resolve(message as StruckMessage));
   });
   const workerId = /"worker_id":"(wrk_[^"]+)"/.exec(await started.log())?.[1] ?? "";
-  return { process: started, proxy, workerId, struck };
+  return { process: started, workerId, struck };
 }
 
 /** Who holds a command; the API does not say. */
