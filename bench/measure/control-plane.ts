@@ -1,4 +1,5 @@
 import { createBindRequest } from "../../src/app/approvals/bind-request.js";
+import { createEnqueueAdmitted } from "../../src/app/submit/enqueue-admitted.js";
 import { createSubmitServices } from "../../src/app/submit/submit-services.js";
 import { tenantConfig } from "../../src/config/config.js";
 import { loadConfig } from "../../src/config/load-config.js";
@@ -66,6 +67,7 @@ export async function openSubmitter(foundation: Foundation, tenant: string): Pro
   const { submitCommand } = createSubmitServices({
     ...foundation,
     ...stores,
+    enqueue: createEnqueueAdmitted({ ...foundation, queue: stores.queue }),
     bind: createBindRequest({ workspaces }),
     approvalExpiryMs: config.limits.approvalExpiryMs,
     quotasOf: (name) => tenantConfig(config, name),

@@ -10,10 +10,11 @@ import { createEventServices } from "../app/events/event-services.js";
 import { createStreamSlots } from "../app/events/stream-slots.js";
 import { createEvidenceServices } from "../app/evidence/evidence-services.js";
 import { createPolicyServices } from "../app/policy-services.js";
-import { createReadiness, type ReadinessCheck } from "../app/readiness.js";
+import type { ReadinessCheck } from "../app/readiness.js";
 import type { BailiffServices } from "../app/services.js";
 import { createSessionServices } from "../app/sessions/session-services.js";
 import { createSourceObjectServices } from "../app/sessions/source-object-services.js";
+import { createEnqueueAdmitted } from "../app/submit/enqueue-admitted.js";
 import { createSubmitServices } from "../app/submit/submit-services.js";
 import { withDeliveries } from "../app/webhooks/with-deliveries.js";
 import { createWorkspaceServices } from "../app/workspaces/workspace-services.js";
@@ -21,6 +22,7 @@ import { tenantConfig } from "../config/config.js";
 import type { SessionGrant } from "../domain/decision/grant.js";
 import type { Foundation } from "./foundation.js";
 import type { RunningProcess } from "./lifecycle.js";
+import { createProcessReadiness } from "./process-readiness.js";
 import { VERSION } from "./version.js";
 import { startWebhooks } from "./webhooks.js";
 
@@ -44,6 +46,7 @@ export async function startApi(
   const jwt =
     config.auth.jwt === null ? null : await createJwtAuthenticator({ settings: config.auth.jwt, clock });
   const cancel = createCancelCommand({ commands: stores.commands, queue: stores.queue });
+  const enqueue = createEnqueueAdmitted({ queue: stores.queue, log, metrics });
   const services: BailiffServices = {
     ...createWorkspaceServices({ workspaces, sessions: stores.sessions, clock }),
     ...createSessionServices({
@@ -62,7 +65,7 @@ export async function startApi(
     ...createSubmitServices({
       commands: stores.commands,
       sessions: stores.sessions,
-      queue: stores.queue,
+      enqueue,
       decider,
       bind: createBindRequest({ workspaces }),
       approvalExpiryMs: config.limits.approvalExpiryMs,
@@ -76,7 +79,7 @@ export async function startApi(
     ...createApprovalServices({
       approvals: stores.approvals,
       commands: stores.commands,
-      queue: stores.queue,
+      enqueue,
       allowSelf: config.approvals.allowSelf,
       termsOf: (tenant) => tenantConfig(config, tenant),
       clock,
@@ -93,19 +96,7 @@ export async function startApi(
     }),
     ...createPolicyServices({ policy }),
     ...createEvidenceServices({ evidence: stores.evidence, commands: stores.commands }),
-    ...createReadiness(
-      {
-        redis: async () => ((await stores.isAnswering()) ? null : "redis does not answer"),
-        // A refused document leaves the old policy in force: worth seeing, no reason to take no work.
-        policy: async () => null,
-        keys: async () => null,
-        ...moreChecks,
-      },
-      {
-        policy: () => policy.problem(),
-        keys: () => apiKeys.problem(),
-      },
-    ),
+    ...createProcessReadiness(foundation, moreChecks, { keys: () => apiKeys.problem() }),
   };
   const app = await buildApp({
     services: withDeliveries(services, stores.webhooks),

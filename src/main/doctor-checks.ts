@@ -1,19 +1,19 @@
 import { constants } from "node:fs";
 import { access, statfs } from "node:fs/promises";
 import { readKeysFile } from "../adapters/auth/keys-file.js";
-import { createDockerRuntime } from "../adapters/docker/docker-runtime.js";
 import { createPolicyFileSource } from "../adapters/policy-file/policy-file-source.js";
 import { openRedisStores } from "../adapters/redis/redis-stores.js";
 import { createRandomIdSource } from "../adapters/system/random-id-source.js";
 import { createSystemClock } from "../adapters/system/system-clock.js";
 import { checkWorkspacesRoot } from "../adapters/workspace-fs/workspaces-root.js";
-import { findProfile, type Profile, profileNames } from "../app/decide/profile-catalog.js";
+import { listProfiles } from "../app/decide/profile-catalog.js";
 import type { CheckResult, DoctorCheck } from "../cli/doctor-command.js";
 import type { Config } from "../config/config.js";
+import type { CompiledPolicy } from "../domain/policy/compiled-policy.js";
 import type { Log, Metrics } from "../ports/telemetry.js";
+import { initPathOf, openEngine } from "./engine.js";
 import { policyPaths } from "./foundation.js";
 import { readConfig } from "./read-config.js";
-import { initPathOf } from "./worker.js";
 
 const MIN_FREE_BYTES = 2 << 30;
 
@@ -63,44 +63,32 @@ async function checkRedis(config: Config): Promise<CheckResult> {
   }
 }
 
-async function checkPolicy(config: Config): Promise<CheckResult> {
+/** The policy that a process would start with. */
+async function loadedPolicy(config: Config): Promise<CompiledPolicy> {
   const source = await createPolicyFileSource({
     paths: policyPaths(config),
     intervalMs: 60_000,
     log: silent,
     metrics: uncounted,
   });
-  const { version, document } = source.current();
   await source.close();
+  return source.current();
+}
+
+async function checkPolicy(config: Config): Promise<CheckResult> {
+  const { version, document } = await loadedPolicy(config);
   return ok(`${document.rules.length} rules, version ${version.slice(0, 12)}`);
 }
 
 async function checkEngine(config: Config): Promise<CheckResult> {
-  const policy = await createPolicyFileSource({
-    paths: policyPaths(config),
-    intervalMs: 60_000,
-    log: silent,
-    metrics: uncounted,
-  });
+  const profiles = listProfiles(await loadedPolicy(config), config.images);
+  if (profiles.length === 0) {
+    return fail("no profile has an image", "set images: a profile's name and its image's sha256 digest");
+  }
   const clock = createSystemClock();
-  const runtime = createDockerRuntime({
-    socketPath: config.docker.host.replace(/^unix:\/\//, ""),
-    deploymentId: config.deployment,
-    workerId: createRandomIdSource(clock).next("wrk"),
-    initPath: initPathOf(config),
-    probeUid: config.workspaces.runnerUid,
-    probeGid: config.workspaces.runnerGid,
-    clock,
-    log: silent,
-    metrics: uncounted,
-  });
+  const workerId = createRandomIdSource(clock).next("wrk");
+  const runtime = openEngine(config, { workerId, clock, log: silent, metrics: uncounted });
   try {
-    const profiles = profileNames(policy.current(), config.images)
-      .map((name) => findProfile(name, policy.current(), config.images))
-      .filter((profile): profile is Profile => profile !== null);
-    if (profiles.length === 0) {
-      return fail("no profile has an image", "set images: a profile's name and its image's sha256 digest");
-    }
     const { problems, engineVersion, apiVersion } = await runtime.probe(profiles, config.workspaces.root);
     if (problems.length > 0)
       return fail(problems.join("; "), "docs/configuration.md says what the engine must offer");
@@ -109,7 +97,6 @@ async function checkEngine(config: Config): Promise<CheckResult> {
     );
   } finally {
     await runtime.close();
-    await policy.close();
   }
 }
 

@@ -1,7 +1,8 @@
 import { buildProbeApp } from "../adapters/http/probe-app.js";
-import { createReadiness, type ReadinessCheck } from "../app/readiness.js";
+import type { ReadinessCheck } from "../app/readiness.js";
 import type { Foundation } from "./foundation.js";
 import type { RunningProcess } from "./lifecycle.js";
+import { createProcessReadiness } from "./process-readiness.js";
 
 /** Health, readiness and metrics of a worker process, listening. */
 export async function startProbe(
@@ -9,17 +10,9 @@ export async function startProbe(
   port: number,
   checks: Readonly<Record<string, ReadinessCheck>>,
 ): Promise<RunningProcess> {
-  const { config, log, metrics, policy, stores } = foundation;
+  const { config, log, metrics } = foundation;
   const app = buildProbeApp({
-    services: createReadiness(
-      {
-        redis: async () => ((await stores.isAnswering()) ? null : "redis does not answer"),
-        // A refused document leaves the old policy in force: worth seeing, no reason to take no work.
-        policy: async () => null,
-        ...checks,
-      },
-      { policy: () => policy.problem() },
-    ),
+    services: createProcessReadiness(foundation, checks),
     metricsText: () => metrics.metricsText(),
   });
   const url = await app.listen({ host: config.server.host, port });

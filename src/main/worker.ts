@@ -1,39 +1,28 @@
 import { availableParallelism } from "node:os";
-import { fileURLToPath } from "node:url";
-import { createDockerRuntime } from "../adapters/docker/docker-runtime.js";
 import { createBullmqQueueConsumer } from "../adapters/redis/bullmq-queue-consumer.js";
 import { readRepositoryFacts } from "../adapters/workspace-fs/read-repository-facts.js";
 import { createBindRequest } from "../app/approvals/bind-request.js";
-import { createExpireApprovals } from "../app/approvals/expire-approvals.js";
-import { findProfile, type Profile, profileNames } from "../app/decide/profile-catalog.js";
+import { listProfiles } from "../app/decide/profile-catalog.js";
 import { createActiveCommands } from "../app/execute/active-commands.js";
 import { createColdContainers } from "../app/execute/cold-containers.js";
 import { createExecuteCommand } from "../app/execute/execute-command.js";
 import { createHeldCommands } from "../app/execute/held-commands.js";
 import { createRecheckCommand } from "../app/execute/recheck-command.js";
-import { createPeriodic } from "../app/periodic.js";
 import type { ReadinessCheck } from "../app/readiness.js";
 import { createDeadWorkers } from "../app/recovery/dead-workers.js";
-import { createReconcileCommands } from "../app/recovery/reconcile-commands.js";
 import { createSweepContainers } from "../app/recovery/sweep-containers.js";
 import type { Config } from "../config/config.js";
 import type { CommandStore } from "../ports/command-store.js";
 import type { ContainerRuntime } from "../ports/container-runtime.js";
+import { openEngine } from "./engine.js";
 import type { Foundation } from "./foundation.js";
 import type { RunningProcess } from "./lifecycle.js";
+import { claimToSendMs, createDutyFactory, createRecoveryDuties } from "./recovery-duties.js";
 
 /** Of the shutdown grace, kept for recording what was killed and reported. */
 const RECORD_MARGIN_MS = 3_000;
 /** After the grace, for the engine to remove what is left and for rounds under way; the sweeper of a peer does the rest. */
 const TIDY_LIMIT_MS = 5_000;
-
-/**
- * Between a claim and its argv. A fifth of the lease: the reconciler's wait is longer by a whole lease, and a claim that
- * took this long belongs to a process that may have stood still.
- */
-export function claimToSendMs(config: Config): number {
-  return Math.floor(config.worker.leaseMs / 5);
-}
 
 /** A preparation is four engine calls and the wait for bailiff-init. */
 function creationGraceMs(config: Config): number {
@@ -56,11 +45,6 @@ function startsAtOnce(): number {
   return 2 * availableParallelism();
 }
 
-/** bailiff-init as the engine sees it: the configured path, or the one the build made. */
-export function initPathOf(config: Config): string {
-  return config.initPath ?? fileURLToPath(new URL("../../images/init/build/bailiff-init", import.meta.url));
-}
-
 /** A worker, probing the engine first and taking commands once it is fit. Rejects with EngineUnfit otherwise. */
 export async function startWorker(
   foundation: Foundation,
@@ -71,24 +55,13 @@ export async function startWorker(
   const { config, metrics, clock, ids, policy, workspaces, stores, decider } = foundation;
   const workerId = ids.next("wrk");
   const log = foundation.log.child({ worker_id: workerId });
-  const dockerRuntime = createDockerRuntime({
-    socketPath: config.docker.host.replace(/^unix:\/\//, ""),
-    deploymentId: config.deployment,
-    workerId,
-    initPath: initPathOf(config),
-    probeUid: config.workspaces.runnerUid,
-    probeGid: config.workspaces.runnerGid,
-    clock,
-    log,
-    metrics,
-    callLimitMs: config.docker.callLimitMs,
-  });
+  const dockerRuntime = openEngine(config, { workerId, clock, log, metrics });
   const runtime = seams.runtime?.(dockerRuntime) ?? dockerRuntime;
   const commands = seams.commands?.(stores.commands) ?? stores.commands;
 
-  const profiles = profileNames(policy.current(), config.images)
-    .map((name) => findProfile(name, policy.current(), config.images))
-    .filter((profile): profile is Profile => profile !== null && config.worker.pools.includes(profile.pool));
+  const profiles = listProfiles(policy.current(), config.images).filter((profile) =>
+    config.worker.pools.includes(profile.pool),
+  );
   const engine = await runtime.probe(profiles, config.workspaces.root);
   if (engine.problems.length > 0) {
     await runtime.close();
@@ -118,8 +91,7 @@ export async function startWorker(
       throw error;
     }
   };
-  const duty = (name: string, intervalMs: number, work: () => Promise<unknown>) =>
-    createPeriodic({ name, intervalMs, log, metrics, work });
+  const duty = createDutyFactory(foundation, log);
   const heartbeat = duty("heartbeat", config.worker.heartbeatMs, renewLease);
   const sweep = duty(
     "sweep",
@@ -135,26 +107,13 @@ export async function startWorker(
       metrics,
     }),
   );
-  const reconcile = duty(
-    "reconcile",
-    config.worker.reconcileMs,
-    createReconcileCommands({
-      leases: stores.leases,
-      deadWorkers,
-      queue: stores.queue,
-      engine: { engineId: engine.engineId, runtime },
-      workerId,
-      claimToSendMs: claimToSendMs(config),
-      graceMs: config.limits.graceMs,
-      log,
-      metrics,
-    }),
-  );
-  const expireApprovals = duty(
-    "expire-approvals",
-    config.worker.reconcileMs,
-    createExpireApprovals({ approvals: stores.approvals, log, metrics }),
-  );
+  const recovery = createRecoveryDuties(foundation, {
+    deadWorkers,
+    engine: { engineId: engine.engineId, runtime },
+    workerId,
+    log,
+    duty,
+  });
   const execute = createExecuteCommand({
     commands,
     recheck: createRecheckCommand({
@@ -196,7 +155,7 @@ export async function startWorker(
       metrics,
     }),
   );
-  for (const each of [heartbeat, sweep, reconcile, expireApprovals]) each.start();
+  for (const each of [heartbeat, sweep, ...recovery]) each.start();
   for (const consumer of consumers) await consumer.start(execute);
   log.info({ pools: config.worker.pools, concurrency: config.worker.concurrency }, "worker takes commands");
 
@@ -222,7 +181,7 @@ export async function startWorker(
       clearTimeout(lastMoment);
       await endCancels();
       await within(TIDY_LIMIT_MS, () =>
-        Promise.all([sweep.stop(), reconcile.stop(), expireApprovals.stop(), containers.settled()]),
+        Promise.all([...[sweep, ...recovery].map((each) => each.stop()), containers.settled()]),
       );
       await heartbeat.stop();
       // Without Redis the lease ends by itself.

@@ -12,7 +12,10 @@ import { type RedisServer, startRedisServer } from "../support/redis-server.js";
 import { type SecondEngine, startSecondEngine } from "../support/second-engine.js";
 import { until } from "../support/until.js";
 
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 240_000;
+
+/** Longer than an engine takes that eight deployments keep busy, so that only a silent one misses it. */
+const CALL_LIMIT_MS = 20_000;
 
 /** A deployment of one test. */
 interface Place {
@@ -135,7 +138,7 @@ test.concurrent("an engine that accepts and never answers starts nothing, frees 
     await inPlace(async (place) => {
       const service = await place.start("all", {
         worker: { concurrency: 1 },
-        docker: { host: `unix://${proxy.socketPath}`, call_limit_ms: 6_000 },
+        docker: { host: `unix://${proxy.socketPath}`, call_limit_ms: CALL_LIMIT_MS },
       });
       const agent = await agentOf(place, service);
       proxy.silence("create", "unsent");
@@ -187,7 +190,7 @@ test.concurrent("a frozen container on a silent engine is lost only after its ow
     await inPlace(async (place) => {
       const service = await place.start("all", {
         worker: { concurrency: 1 },
-        docker: { host: `unix://${proxy.socketPath}`, call_limit_ms: 6_000 },
+        docker: { host: `unix://${proxy.socketPath}`, call_limit_ms: CALL_LIMIT_MS },
       });
       const agent = await agentOf(place, service);
       const command = await running(agent, "target", 5);
@@ -223,7 +226,7 @@ test.concurrent("a dead worker's container that the engine does not remove keeps
       proxy.silence("remove", "unsent");
       proxy.silence("kill", "unsent");
       await doomed.kill();
-      await place.start("worker", { docker: { host: `unix://${proxy.socketPath}`, call_limit_ms: 6_000 } });
+      await place.start("worker", { docker: { host: `unix://${proxy.socketPath}`, call_limit_ms: CALL_LIMIT_MS } });
       await settle(api, agent, command.id);
       const { body } = await api.call(agent.key, "GET", `/v1/commands/${command.id}`);
       expect(Date.parse(body.finished_at) - Date.parse(body.dispatched_at)).toBeGreaterThan(25_000);

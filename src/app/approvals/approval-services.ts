@@ -6,17 +6,17 @@ import { unstartedResult } from "../../domain/result.js";
 import type { ApprovalAnswer, ApprovalStore } from "../../ports/approval-store.js";
 import type { Principal } from "../../ports/authenticator.js";
 import type { Clock } from "../../ports/clock.js";
-import type { CommandQueue } from "../../ports/command-queue.js";
 import type { CommandStore } from "../../ports/command-store.js";
 import type { Log, Metrics } from "../../ports/telemetry.js";
 import { notFound, requireId, requireScope } from "../access.js";
 import type { BailiffServices } from "../services.js";
+import type { EnqueueAdmitted } from "../submit/enqueue-admitted.js";
 
 /** Use cases of the people who decide. */
 export function createApprovalServices(deps: {
   readonly approvals: ApprovalStore;
   readonly commands: Pick<CommandStore, "get">;
-  readonly queue: CommandQueue;
+  readonly enqueue: EnqueueAdmitted;
   /** Whether one who asked may approve. */
   readonly allowSelf: boolean;
   readonly termsOf: (tenant: string) => {
@@ -32,16 +32,6 @@ export function createApprovalServices(deps: {
     const record = await deps.commands.get(commandIdOf(approvalId));
     if (record?.approval === undefined || record.tenant !== principal.tenant) throw notFound("approval");
     return record;
-  };
-
-  /** A lost enqueue loses nothing: the record is the truth and the reconciler queues it again. */
-  const enqueue = async (record: CommandRecord, priority: number): Promise<void> => {
-    try {
-      await deps.queue.enqueue(record.pool, { commandId: record.id, priority, traceparent: null });
-    } catch (error) {
-      deps.metrics.count("bailiff_enqueue_failures_total");
-      deps.log.warn({ command_id: record.id, err: error }, "approved but not enqueued; the reconciler will");
-    }
   };
 
   return {
@@ -80,7 +70,7 @@ export function createApprovalServices(deps: {
         { command_id: record.id, approval_id: approvalId, tenant: record.tenant, decision: answer.kind },
         "approval decided",
       );
-      if (answer.kind === "approved") await enqueue(record, answer.priority);
+      if (answer.kind === "approved") await deps.enqueue(record, answer.priority, null);
       return find(principal, approvalId);
     },
   };

@@ -12,12 +12,13 @@ export interface Profile extends RuntimeProfile {
 /** The queue of profiles that name none. */
 const DEFAULT_POOL = "default";
 
-/** Names of all profiles: the policy's, and those that configuration alone gives an image. */
-export function profileNames(
+/** All profiles that have an image, by name: the policy's, and those that configuration alone gives one. */
+export function listProfiles(
   policy: CompiledPolicy,
   images: Readonly<Record<string, string>>,
-): readonly string[] {
-  return [...new Set([...Object.keys(policy.document.profiles), ...Object.keys(images)])].sort();
+): readonly Profile[] {
+  const names = new Set([...Object.keys(policy.document.profiles), ...Object.keys(images)]);
+  return [...names].sort().flatMap((name) => findProfile(name, policy, images) ?? []);
 }
 
 /** The profile by name, or null. Configuration's image replaces the policy's: a local image's digest is known only here. */

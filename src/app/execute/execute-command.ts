@@ -1,5 +1,4 @@
 import type { CommandRecord, CommandResult } from "../../domain/command.js";
-import type { Decision } from "../../domain/decision/decision.js";
 import type { ServiceLimits } from "../../domain/limits.js";
 import type { Ending } from "../../domain/outcome.js";
 import { classifyReport, lost, neverStarted } from "../../domain/outcome.js";
@@ -33,7 +32,7 @@ export interface DispatchPlan {
 /** The worker's own decision at dispatch; it can only get stricter than the record's. */
 export type Recheck =
   | { readonly kind: "proceed"; readonly plan: DispatchPlan }
-  | { readonly kind: "refuse"; readonly decision: Decision | null; readonly detail: string };
+  | { readonly kind: "refuse"; readonly detail: string };
 
 /** Hands out a container past its readiness frame; the pool or a cold start. */
 export interface ContainerLease {
@@ -185,18 +184,17 @@ export function createExecuteCommand(deps: {
     container: ReadyContainer,
   ): Promise<HandlerAnswer> => {
     let plan = checked;
-    if (record.approval !== undefined) {
-      // What was approved must be what runs: making a container ready can have taken long enough to change a file.
-      const again = await deps.recheck(record);
-      if (again.kind === "refuse") return endUnstarted(record, neverStarted("denied", again.detail));
-      plan = again.plan;
-    }
-    for (let rechecks = 0; rechecks <= MAX_RECHECKS; rechecks += 1) {
+    // What was approved must be what runs: making a container ready can have taken long enough to change a file.
+    let isStale = record.approval !== undefined;
+    for (let dispatches = 0; dispatches <= MAX_RECHECKS; dispatches += 1) {
+      if (isStale) {
+        const again = await deps.recheck(record);
+        if (again.kind === "refuse") return endUnstarted(record, neverStarted("denied", again.detail));
+        plan = again.plan;
+      }
       const answer = await dispatch(record, plan, container);
       if (answer !== "session_changed") return answer;
-      const again = await deps.recheck(record);
-      if (again.kind === "refuse") return endUnstarted(record, neverStarted("denied", again.detail));
-      plan = again.plan;
+      isStale = true;
     }
     return "give_back";
   };

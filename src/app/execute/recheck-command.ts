@@ -55,10 +55,10 @@ export function createRecheckCommand(deps: {
     });
     if (decision.verdict === "deny") {
       const denying = decision.layers.find((layer) => layer.verdict === "deny");
-      return { kind: "refuse", decision, detail: `at dispatch: ${denying?.reason ?? "denied"}` };
+      return refuse(denying?.reason ?? "denied");
     }
     if (decision.verdict === "ask" && record.approval === undefined) {
-      return { kind: "refuse", decision, detail: "at dispatch: the policy now asks for an approval" };
+      return refuse("the policy now asks for an approval");
     }
     if (record.approval !== undefined) {
       const bound = await deps.bind({
@@ -68,11 +68,11 @@ export function createRecheckCommand(deps: {
         imageDigest: profile.imageDigest,
       });
       if (!bound.ok || bound.binding !== record.approval.binding) {
-        return { kind: "refuse", decision, detail: CHANGED_DETAIL };
+        return { kind: "refuse", detail: CHANGED_DETAIL };
       }
     }
     if (profile.imageDigest !== record.imageDigest) {
-      return { kind: "refuse", decision, detail: "at dispatch: the profile's image is another one now" };
+      return refuse("the profile's image is another one now");
     }
     let hardened: HardenedGit | null = null;
     if (decision.gitHardened) {
@@ -112,7 +112,7 @@ export function createRecheckCommand(deps: {
 }
 
 function refuse(detail: string): Recheck {
-  return { kind: "refuse", decision: null, detail: `at dispatch: ${detail}` };
+  return { kind: "refuse", detail: `at dispatch: ${detail}` };
 }
 
 function withinMemory(profile: Profile, maxMemoryBytes: number | null): Profile {

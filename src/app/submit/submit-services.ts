@@ -9,7 +9,6 @@ import { unstartedResult } from "../../domain/result.js";
 import type { Session } from "../../domain/session.js";
 import type { Principal } from "../../ports/authenticator.js";
 import type { Clock } from "../../ports/clock.js";
-import type { CommandQueue } from "../../ports/command-queue.js";
 import type { AdmissionAnswer, AdmissionQuotas, CommandStore, FullQuota } from "../../ports/command-store.js";
 import type { IdSource } from "../../ports/id-source.js";
 import type { SessionStore } from "../../ports/session-store.js";
@@ -19,6 +18,7 @@ import { type BindRequest, boundDecision } from "../approvals/bind-request.js";
 import type { Answer, Decider } from "../decide/decider.js";
 import type { BailiffServices, Submission, SubmitOptions } from "../services.js";
 import { deniedError } from "./denied-error.js";
+import type { EnqueueAdmitted } from "./enqueue-admitted.js";
 
 /** An answer that stands: the others ask for another decision. */
 type Settled = Exclude<AdmissionAnswer, { kind: "session_changed" | "budget_changed" }>;
@@ -30,7 +30,7 @@ const MAX_DECISIONS = 8;
 export function createSubmitServices(deps: {
   readonly commands: CommandStore;
   readonly sessions: SessionStore;
-  readonly queue: CommandQueue;
+  readonly enqueue: EnqueueAdmitted;
   readonly decider: Decider;
   readonly bind: BindRequest;
   /** How long an approval may take, and the dispatch behind it. */
@@ -145,20 +145,6 @@ export function createSubmitServices(deps: {
     throw new BailiffError("conflict", "the session kept changing while this was decided; send it again");
   };
 
-  /** A lost enqueue loses nothing: the record is the truth and the reconciler queues it again. */
-  const enqueue = async (record: CommandRecord, priority: number, options: SubmitOptions): Promise<void> => {
-    try {
-      await deps.queue.enqueue(record.pool, {
-        commandId: record.id,
-        priority,
-        traceparent: options.traceparent,
-      });
-    } catch (error) {
-      deps.metrics.count("bailiff_enqueue_failures_total");
-      deps.log.warn({ command_id: record.id, err: error }, "admitted but not enqueued; the reconciler will");
-    }
-  };
-
   return {
     async submitCommand(principal, sessionId, submission, options) {
       const { record, answer } = await decideAndAdmit(principal, sessionId, submission, options.idempotency);
@@ -186,7 +172,7 @@ export function createSubmitServices(deps: {
         "command admitted",
       );
       if (record.result?.outcome === "denied") throw deniedError(record);
-      if (record.state === "queued") await enqueue(record, answer.priority, options);
+      if (record.state === "queued") await deps.enqueue(record, answer.priority, options.traceparent);
       // The end of its time is by the store's clock.
       if (record.state === "awaiting_approval")
         return { record: (await deps.commands.get(record.id)) ?? record, duplicate: false };

@@ -184,7 +184,7 @@ describe("the way through a worker", () => {
 
   test("a denial at dispatch ends the command unstarted and makes no container", async () => {
     const { execute, trace, results } = worker({
-      recheck: { kind: "refuse", decision: null, detail: "at dispatch: no" },
+      recheck: { kind: "refuse", detail: "at dispatch: no" },
     });
     expect(await execute()).toBe("done");
     expect(trace).toEqual(["end unstarted denied"]);

@@ -109,11 +109,7 @@ test.each([
   const { now, recheck, allowed } = aWorker();
   const record = allowed();
   now.policy = policyThat(verdict);
-  expect(await recheck(record)).toMatchObject({
-    kind: "refuse",
-    detail,
-    decision: { policyVersion: now.policy.version },
-  });
+  expect(await recheck(record)).toEqual({ kind: "refuse", detail });
 });
 
 test("an approval is worth nothing once the policy denies what it approved (FB-35)", async () => {
@@ -121,11 +117,7 @@ test("an approval is worth nothing once the policy denies what it approved (FB-3
   const record = await approved();
   expect((await recheck(record)).kind).toBe("proceed");
   now.policy = policyThat("deny");
-  expect(await recheck(record)).toMatchObject({
-    kind: "refuse",
-    detail: "at dispatch: the tool is ruled about",
-    decision: { verdict: "deny" },
-  });
+  expect(await recheck(record)).toEqual({ kind: "refuse", detail: "at dispatch: the tool is ruled about" });
 });
 
 test("an approval does not cover another timeout, argument or image (FB-34)", async () => {
