@@ -226,7 +226,9 @@ test.concurrent("a dead worker's container that the engine does not remove keeps
       proxy.silence("remove", "unsent");
       proxy.silence("kill", "unsent");
       await doomed.kill();
-      await place.start("worker", { docker: { host: `unix://${proxy.socketPath}`, call_limit_ms: CALL_LIMIT_MS } });
+      await place.start("worker", {
+        docker: { host: `unix://${proxy.socketPath}`, call_limit_ms: CALL_LIMIT_MS },
+      });
       await settle(api, agent, command.id);
       const { body } = await api.call(agent.key, "GET", `/v1/commands/${command.id}`);
       expect(Date.parse(body.finished_at) - Date.parse(body.dispatched_at)).toBeGreaterThan(25_000);
