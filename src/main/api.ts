@@ -6,6 +6,7 @@ import { createMcpEndpoint } from "../adapters/mcp/mcp-endpoint.js";
 import { createApprovalServices } from "../app/approvals/approval-services.js";
 import { createBindRequest } from "../app/approvals/bind-request.js";
 import { createCancelCommand, createCommandServices } from "../app/command-services.js";
+import { listProfiles } from "../app/decide/profile-catalog.js";
 import { createEventServices } from "../app/events/event-services.js";
 import { createStreamSlots } from "../app/events/stream-slots.js";
 import { createEvidenceServices } from "../app/evidence/evidence-services.js";
@@ -17,6 +18,7 @@ import { createSourceObjectServices } from "../app/sessions/source-object-servic
 import { createEnqueueAdmitted } from "../app/submit/enqueue-admitted.js";
 import { createSubmitServices } from "../app/submit/submit-services.js";
 import { withDeliveries } from "../app/webhooks/with-deliveries.js";
+import { createWorkerServices } from "../app/worker-services.js";
 import { createWorkspaceServices } from "../app/workspaces/workspace-services.js";
 import { tenantConfig } from "../config/config.js";
 import type { SessionGrant } from "../domain/decision/grant.js";
@@ -95,6 +97,12 @@ export async function startApi(
       ),
     }),
     ...createPolicyServices({ policy }),
+    ...createWorkerServices({
+      leases: stores.leases,
+      commands: stores.commands,
+      queue: stores.queue,
+      pools: () => listProfiles(policy.current(), config.images).map(({ pool }) => pool),
+    }),
     ...createEvidenceServices({ evidence: stores.evidence, commands: stores.commands }),
     ...createProcessReadiness(foundation, moreChecks, { keys: () => apiKeys.problem() }),
   };

@@ -1,4 +1,4 @@
-import { availableParallelism } from "node:os";
+import { availableParallelism, hostname } from "node:os";
 import { createBullmqQueueConsumer } from "../adapters/redis/bullmq-queue-consumer.js";
 import { readRepositoryFacts } from "../adapters/workspace-fs/read-repository-facts.js";
 import { createBindRequest } from "../app/approvals/bind-request.js";
@@ -84,6 +84,14 @@ export async function startWorker(
         workerId,
         engineId: engine.engineId,
         leaseMs: config.worker.leaseMs,
+        status: {
+          host: hostname(),
+          pools: config.worker.pools,
+          concurrency: config.worker.concurrency,
+          running: active.size,
+          warmContainers: 0,
+          isDraining: draining.signal.aborted,
+        },
       });
       deadWorkers.renewed();
     } catch (error) {
@@ -168,6 +176,8 @@ export async function startWorker(
     async stop(reason) {
       log.info({ reason, running: active.size }, "worker takes no more commands");
       draining.abort();
+      // Told at once, so that nobody counts on it; where that fails the next renewal tells it.
+      renewLease().catch(() => undefined);
       const { shutdownGraceMs } = config.worker;
       const patienceMs = Math.max(0, shutdownGraceMs - config.limits.graceMs - RECORD_MARGIN_MS);
       const ender = setTimeout(() => active.cancelAll("shutdown"), patienceMs);

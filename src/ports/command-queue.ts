@@ -5,6 +5,17 @@ export interface QueueEntry {
   readonly traceparent: string | null;
 }
 
+/** The entries of one pool's queue. */
+export interface PoolDepth {
+  readonly pool: string;
+  /** In front, without a priority: entries that were put back. */
+  readonly waiting: number;
+  readonly prioritized: number;
+  /** Held by workers. */
+  readonly active: number;
+  readonly delayed: number;
+}
+
 /** The sending side. */
 export interface CommandQueue {
   /** Idempotent on the command id. Rejects with StoreUnavailable. */
@@ -13,6 +24,8 @@ export interface CommandQueue {
   withdraw(pool: string, commandId: string): Promise<boolean>;
   /** Waiting and active entries. */
   depth(pool: string): Promise<{ waiting: number; active: number }>;
+  /** The depths of several pools in one question, in their order. */
+  depths(pools: readonly string[]): Promise<readonly PoolDepth[]>;
 }
 
 /** The answer of a handler: `done` acknowledges, `give_back` puts the entry back untouched. */

@@ -1,4 +1,4 @@
-import type { CommandRecord, CommandResult } from "../domain/command.js";
+import type { CommandRecord, CommandResult, CommandState } from "../domain/command.js";
 import type { Label } from "../domain/data-flow/label.js";
 import type { BudgetUsage, Quotas } from "../domain/decision/budget-state.js";
 
@@ -85,6 +85,8 @@ export interface CommandStore {
   get(commandId: string): Promise<CommandRecord | null>;
   /** What counts against the quotas of a tenant and one of its sessions now; reserves nothing. */
   usage(tenant: string, sessionId: string): Promise<BudgetUsage>;
+  /** How many commands of the whole deployment stand in each state before the last. */
+  counts(): Promise<Readonly<Record<Exclude<CommandState, "finished">, number>>>;
   /** Its results are without `output`, which only `get` and `waitForEnd` load. A page can be short though more follow. */
   list(query: {
     readonly tenant: string;
@@ -129,6 +131,30 @@ export interface Orphan {
   readonly dispatchedForMs: number;
 }
 
+/** What a worker says of itself with each renewal of its lease. */
+export interface WorkerStatus {
+  readonly host: string;
+  readonly pools: readonly string[];
+  /** Commands of each pool that it runs at once. */
+  readonly concurrency: number;
+  /** Commands it holds. */
+  readonly running: number;
+  /** Containers that are ready for commands to come. */
+  readonly warmContainers: number;
+  /** It ends, and takes no more commands. */
+  readonly isDraining: boolean;
+}
+
+/** A worker as its latest renewal left it. */
+export interface SeenWorker {
+  readonly workerId: string;
+  readonly status: WorkerStatus;
+  readonly startedAtMs: number;
+  readonly renewedAtMs: number;
+  /** False when it has not been heard of for the length of its lease. */
+  readonly holdsLease: boolean;
+}
+
 /** Which worker instances live, and which commands a dead one left: by the store's clock alone, so that hosts may disagree. */
 export interface LeaseStore {
   /** Renew this worker's lease. `engineId` names the engine that holds its containers. */
@@ -136,10 +162,13 @@ export interface LeaseStore {
     readonly workerId: string;
     readonly engineId: string;
     readonly leaseMs: number;
+    readonly status: WorkerStatus;
   }): Promise<void>;
   /** Remove this worker's lease at an orderly end. */
   leave(workerId: string): Promise<void>;
   isAlive(workerId: string): Promise<boolean>;
+  /** At most so many workers, the latest renewed first; those that ended in order are not among them. */
+  workers(limit: number): Promise<readonly SeenWorker[]>;
   /** Engines of the workers that hold a lease. */
   liveEngines(): Promise<ReadonlySet<string>>;
   orphaned(limit: number): Promise<readonly Orphan[]>;

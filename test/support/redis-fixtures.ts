@@ -7,7 +7,7 @@ import { neverStarted } from "../../src/domain/outcome.js";
 import { unstartedResult } from "../../src/domain/result.js";
 import type { Session } from "../../src/domain/session.js";
 import type { Clock } from "../../src/ports/clock.js";
-import type { AdmissionQuotas } from "../../src/ports/command-store.js";
+import type { AdmissionQuotas, WorkerStatus } from "../../src/ports/command-store.js";
 import type { Log, Metrics } from "../../src/ports/telemetry.js";
 import type { RedisServer } from "./redis-server.js";
 
@@ -126,6 +126,16 @@ export function aRecord(session: Session, given: Partial<CommandRecord> = {}): C
   };
 }
 
+/** What a worker without work says of itself. */
+export const IDLE: WorkerStatus = {
+  host: "host-1",
+  pools: ["default"],
+  concurrency: 4,
+  running: 0,
+  warmContainers: 0,
+  isDraining: false,
+};
+
 /** The result of a process that ended by itself. */
 export function aCompletedResult(given: Partial<CommandResult> = {}): CommandResult {
   return {
@@ -186,7 +196,7 @@ export async function openStoreFixture(
   const redis = new Redis(server.url, { maxRetriesPerRequest: null });
   redis.on("error", () => undefined);
   const workerId = freshId("wrk");
-  await stores.leases.heartbeat({ workerId, engineId: "engine-1", leaseMs: 3_600_000 });
+  await stores.leases.heartbeat({ workerId, engineId: "engine-1", leaseMs: 3_600_000, status: IDLE });
   return {
     ...stores,
     deployment,

@@ -20,6 +20,7 @@ import { metricsRoutes } from "./routes/metrics.js";
 import { policyRoutes } from "./routes/policy.js";
 import { sessionRoutes } from "./routes/sessions.js";
 import { sourceObjectRoutes } from "./routes/source-objects.js";
+import { workerRoutes } from "./routes/workers.js";
 import { workspaceRoutes } from "./routes/workspaces.js";
 import { SECURE_HEADERS } from "./secure-headers.js";
 import { refuseUnwantedBody } from "./unwanted-body.js";
@@ -104,6 +105,7 @@ export async function buildApp(
     approvalRoutes(scope, routeDeps);
     policyRoutes(scope, routeDeps);
     evidenceRoutes(scope, routeDeps);
+    workerRoutes(scope, routeDeps);
     if (!deps.metricsPublic) metricsRoutes(scope, deps, auth.principalOf);
     const access = { principalOf: auth.principalOf, signalFor: waits.signalFor };
     for (const addRoutes of deps.moreRoutes ?? []) addRoutes(plugin, access);

@@ -36,7 +36,7 @@ export async function registerOpenapi(app: HttpScope, version: string): Promise<
         { name: "workspaces", description: "Directories that belong to one tenant." },
         { name: "policy", description: "What is allowed, and why." },
         { name: "evidence", description: "What happened, so that it can be verified." },
-        { name: "service", description: "Health and metrics." },
+        { name: "service", description: "Health, metrics, workers and queues." },
       ],
       components: {
         securitySchemes: {

@@ -4,6 +4,7 @@ import type { CommandQueue } from "../../ports/command-queue.js";
 import { StoreUnavailable } from "../../ports/command-store.js";
 import type { Log } from "../../ports/telemetry.js";
 import type { Keys } from "./keys.js";
+import { runPipeline } from "./pipeline.js";
 import { orUnavailableWithin } from "./store-failure.js";
 
 /** What a queue entry holds besides the command's id, which is the job's id. */
@@ -73,6 +74,19 @@ export function createBullmqCommandQueue(redis: Redis, keys: Keys, log: Log): Bu
           waiting: (counts["wait"] ?? 0) + (counts["prioritized"] ?? 0),
           active: counts["active"] ?? 0,
         };
+      });
+    },
+
+    async depths(pools) {
+      const pipeline = redis.pipeline();
+      for (const pool of pools) {
+        const { wait, prioritized, active, delayed } = keys.queue(pool);
+        pipeline.llen(wait).zcard(prioritized).llen(active).zcard(delayed);
+      }
+      const counts = (await use(() => runPipeline(pipeline))) as number[];
+      return pools.map((pool, i) => {
+        const [waiting = 0, prioritized = 0, active = 0, delayed = 0] = counts.slice(4 * i, 4 * i + 4);
+        return { pool, waiting, prioritized, active, delayed };
       });
     },
 

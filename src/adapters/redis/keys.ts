@@ -19,6 +19,8 @@ export interface Keys {
   readonly cancelling: string;
   readonly leases: string;
   readonly engines: string;
+  /** What workers say of themselves, by their ids. */
+  readonly workers: string;
   /** Deliveries to webhooks by the time of their next attempt. */
   readonly webhooksDue: string;
   /** Approvals by the end of their time, as commands' ids. */
@@ -66,6 +68,8 @@ export interface Keys {
   /** BullMQ's own key of an envelope. */
   envelope(pool: string, commandId: string): string;
   prioritized(pool: string): string;
+  /** BullMQ's own keys of the entries of a pool. */
+  queue(pool: string): Readonly<Record<"wait" | "prioritized" | "active" | "delayed", string>>;
   marker(pool: string): string;
   /** The keys that every script on commands declares, in the order of `scripts/shared.lua`. */
   shared(place: CommandPlace): string[];
@@ -85,6 +89,7 @@ export function createKeys(deployment: string): Keys {
     cancelling: at("cancelling"),
     leases: at("leases"),
     engines: at("engines"),
+    workers: at("workers"),
     webhooksDue: at("webhooks-due"),
     approvalsDue: at("approvals-due"),
     evidenceOutbox: at("evidence-outbox"),
@@ -118,6 +123,12 @@ export function createKeys(deployment: string): Keys {
     webhookDelivery: (commandId, event) => at("webhook", commandId, event),
     envelope: (pool, commandId) => `${queuePrefix}:${pool}:${commandId}`,
     prioritized: (pool) => `${queuePrefix}:${pool}:prioritized`,
+    queue: (pool) => ({
+      wait: `${queuePrefix}:${pool}:wait`,
+      prioritized: keys.prioritized(pool),
+      active: `${queuePrefix}:${pool}:active`,
+      delayed: `${queuePrefix}:${pool}:delayed`,
+    }),
     marker: (pool) => `${queuePrefix}:${pool}:marker`,
     shared: ({ commandId, tenant, sessionId, pool }) => [
       keys.command(commandId),

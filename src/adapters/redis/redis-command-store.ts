@@ -132,6 +132,12 @@ export function createRedisCommandStore(deps: {
       return budgetUsage(await runPipeline(pipeline));
     },
 
+    async counts() {
+      const pipeline = redis.pipeline().zcard(keys.awaiting).zcard(keys.queued).zcard(keys.dispatched);
+      const [awaiting = 0, queued = 0, dispatched = 0] = (await runPipeline(pipeline)) as number[];
+      return { awaiting_approval: awaiting, queued, dispatched };
+    },
+
     async list({ tenant, sessionId, state, limit, cursor }): Promise<CommandPage> {
       const index = sessionId === null ? keys.tenantIndex(tenant) : keys.sessionIndex(sessionId);
       return listRecords(redis, keys, { index, tenant, field: "state", wanted: state, limit, cursor });

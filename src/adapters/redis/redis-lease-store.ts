@@ -9,6 +9,7 @@ import { redisNowMs } from "./redis-time.js";
 import { closedMember } from "./retention.js";
 import type { RunScript } from "./scripts.js";
 import { orUnavailable } from "./store-failure.js";
+import { readWorker, writeWorkerStatus } from "./worker-format.js";
 
 /** A lease that ended this long ago is of interest to nobody: its commands carry their engine's id themselves. */
 const FORGET_LEASE_AFTER_MS = 24 * 3_600_000;
@@ -45,16 +46,33 @@ export function createRedisLeaseStore(deps: {
   };
 
   return {
-    async heartbeat({ workerId, engineId, leaseMs }) {
+    async heartbeat({ workerId, engineId, leaseMs, status }) {
       await deps.runScript(
         "heartbeat",
-        [keys.leases, keys.engines],
-        [workerId, engineId, String(leaseMs), String(FORGET_LEASE_AFTER_MS)],
+        [keys.leases, keys.engines, keys.workers],
+        [workerId, engineId, String(leaseMs), String(FORGET_LEASE_AFTER_MS), writeWorkerStatus(status)],
       );
     },
 
     async leave(workerId) {
-      await runPipeline(redis.pipeline().zrem(keys.leases, workerId).hdel(keys.engines, workerId));
+      await runPipeline(
+        redis
+          .pipeline()
+          .zrem(keys.leases, workerId)
+          .hdel(keys.engines, workerId)
+          .hdel(keys.workers, workerId),
+      );
+    },
+
+    async workers(limit) {
+      const nowMs = await redisNowMs(redis);
+      const listed = await orUnavailable(() =>
+        redis.zrevrange(keys.leases, 0, Math.max(0, limit - 1), "WITHSCORES"),
+      );
+      const leases = pairUp(listed);
+      if (leases.length === 0) return [];
+      const texts = await orUnavailable(() => redis.hmget(keys.workers, ...leases.map(([id]) => id)));
+      return leases.flatMap(([id, until], i) => readWorker(id, texts[i] ?? "", Number(until), nowMs) ?? []);
     },
 
     async isAlive(workerId) {
@@ -136,4 +154,8 @@ export function createRedisLeaseStore(deps: {
       return (await deps.runScript("lead", [keys.lead(role)], [holder, String(leaseMs)])) === 1;
     },
   };
+}
+
+function pairUp(flat: readonly string[]): (readonly [string, string])[] {
+  return flat.flatMap((first, i) => (i % 2 === 0 ? [[first, flat[i + 1] ?? ""] as const] : []));
 }

@@ -11,6 +11,7 @@ import {
   CANCELLED,
   claimFor,
   freshId,
+  IDLE,
   NO_QUOTAS,
   openStoreFixture,
   type StoreFixture,
@@ -123,7 +124,7 @@ describe("a session's budget", () => {
     expect(await run(finish({ ...used(5, 5), outcome: "lost", effect: "unknown" }))).toEqual(charge);
     expect(await left()).toEqual([7_299, 13_930]);
     const orphan = await submit(session, charge);
-    await fixture.leases.heartbeat({ workerId: "wrk_dead", engineId: "e", leaseMs: 60_000 });
+    await fixture.leases.heartbeat({ workerId: "wrk_dead", engineId: "e", leaseMs: 60_000, status: IDLE });
     await fixture.commands.claim({
       commandId: orphan.id,
       workerId: "wrk_dead",
@@ -310,7 +311,7 @@ it("keeps every sum exact and within its bound, whatever many actors do at once"
                 if (answer === "admitted") ids.push(record.id);
               }
               if (kind === "claim") {
-                await own.leases.heartbeat({ workerId, engineId: "e", leaseMs: 60_000 });
+                await own.leases.heartbeat({ workerId, engineId: "e", leaseMs: 60_000, status: IDLE });
                 await own.commands.claim({ commandId: id, workerId, fence, containerId: "c", seen: null });
               }
               if (kind === "finish") await own.commands.finish(id, fence, used(wallMs, cpuMs));

@@ -58,6 +58,9 @@ it("runs every script on a node in cluster mode, which refuses keys of several s
   await leases.leave(fixture.workerId);
   expect(await leases.declareLost(lost.record.id, "fen_c", CANCELLED)).toBe(true);
   expect(await leases.unqueued(0, 5)).toEqual([]);
+  expect(await leases.workers(5)).toEqual([]);
+  expect(await queue.depths(["default", "other"])).toHaveLength(2);
+  expect((await commands.counts()).queued).toBe(0);
   expect(await leases.lead("role", "me", 1_000)).toBe(true);
   expect(await sessions.remove("acme", session.id)).toEqual([]);
   await expectConsistent(fixture);

@@ -10,6 +10,7 @@ import {
   CANCELLED,
   claimFor,
   freshId,
+  IDLE,
   NO_QUOTAS,
   openStoreFixture,
   type StoreFixture,
@@ -117,9 +118,9 @@ describe("the life of a command in Redis", () => {
     };
     const lease = { workerId: "wrk_none", engineId: "e" };
     expect(await fixture.commands.claim(claim)).toEqual({ kind: "no_lease" });
-    await fixture.leases.heartbeat({ ...lease, leaseMs: -1 });
+    await fixture.leases.heartbeat({ ...lease, leaseMs: -1, status: IDLE });
     expect(await fixture.commands.claim(claim)).toEqual({ kind: "no_lease" });
-    await fixture.leases.heartbeat({ ...lease, leaseMs: 60_000 });
+    await fixture.leases.heartbeat({ ...lease, leaseMs: 60_000, status: IDLE });
     expect((await fixture.commands.claim(claim)).kind).toBe("claimed");
   });
 
@@ -129,7 +130,7 @@ describe("the life of a command in Redis", () => {
     await sessions.create(session);
     const { record } = await admitQueued(fixture, session);
     const lease = { workerId: "wrk_x", engineId: "engine-x" };
-    await leases.heartbeat({ ...lease, leaseMs: 60_000 });
+    await leases.heartbeat({ ...lease, leaseMs: 60_000, status: IDLE });
     await commands.claim({
       commandId: record.id,
       workerId: "wrk_x",
@@ -140,7 +141,7 @@ describe("the life of a command in Redis", () => {
     const verdict = unstartedResult(lost("the worker is gone"));
     expect(await leases.orphaned(10)).toEqual([]);
     expect(await leases.declareLost(record.id, "fen_x", verdict)).toBe(false);
-    await leases.heartbeat({ ...lease, leaseMs: -1 });
+    await leases.heartbeat({ ...lease, leaseMs: -1, status: IDLE });
     const orphans = await leases.orphaned(10);
     expect(orphans.map((each) => [each.record.id, each.engineId])).toEqual([[record.id, "engine-x"]]);
     expect(await leases.declareLost(record.id, "fen_other", verdict)).toBe(false);

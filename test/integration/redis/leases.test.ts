@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { createReconcileCommands } from "../../../src/app/recovery/reconcile-commands.js";
+import { createWorkerServices } from "../../../src/app/worker-services.js";
 import { lost } from "../../../src/domain/outcome.js";
 import { unstartedResult } from "../../../src/domain/result.js";
 import {
@@ -7,6 +8,7 @@ import {
   admitQueued,
   aSession,
   freshId,
+  IDLE,
   openStoreFixture,
   type StoreFixture,
   silentLog,
@@ -30,7 +32,7 @@ afterEach(() => fixture.close());
 
 /** A lease of no length is over when it begins. */
 const beat = (workerId: string, engineId: string, leaseMs = 60_000) =>
-  fixture.leases.heartbeat({ workerId, engineId, leaseMs });
+  fixture.leases.heartbeat({ workerId, engineId, leaseMs, status: IDLE });
 
 describe("leases", () => {
   it("hold until their time and no longer, and name the engines in use", async () => {
@@ -77,6 +79,7 @@ describe("leases", () => {
     const prefix = `{bailiff:${fixture.deployment}}`;
     expect(await fixture.redis.zrange(`${prefix}:leases`, 0, -1)).toEqual(["wrk_new"]);
     expect(await fixture.redis.hkeys(`${prefix}:engines`)).toEqual(["wrk_new"]);
+    expect(await fixture.redis.hkeys(`${prefix}:workers`)).toEqual(["wrk_new"]);
   });
 
   it("make one leader of many, until it stops renewing", async () => {
@@ -89,6 +92,79 @@ describe("leases", () => {
     expect(await fixture.leases.lead("reconcile", "another", 400)).toBe(true);
     await until(() => fixture.leases.lead("sweep", "another", 400));
   });
+});
+
+describe("workers, as their leases show them", () => {
+  it("keep their beginning, show what they said last, and tell a silent one from one that ended in order", async () => {
+    const { leases } = fixture;
+    await beat("wrk_silent", "engine-1", -1_000);
+    await leases.heartbeat({ workerId: "wrk_a", engineId: "engine-1", leaseMs: 30_000, status: IDLE });
+    const [first] = await leases.workers(1);
+    const status = {
+      ...IDLE,
+      host: 'h\u202e {"1"} 2 3',
+      pools: ["gpu", "default"],
+      running: 3,
+      isDraining: true,
+    };
+    await until(async () => {
+      await leases.heartbeat({ workerId: "wrk_a", engineId: "engine-1", leaseMs: 60_000, status });
+      return ((await leases.workers(1))[0]?.renewedAtMs ?? 0) > (first?.renewedAtMs ?? 0);
+    });
+    const [latest, silent, ...others] = await leases.workers(10);
+    expect(others).toEqual([]);
+    expect(latest).toEqual({
+      workerId: "wrk_a",
+      status,
+      startedAtMs: first?.renewedAtMs,
+      renewedAtMs: latest?.renewedAtMs,
+      holdsLease: true,
+    });
+    expect(Math.abs((latest?.renewedAtMs ?? 0) - Date.now())).toBeLessThan(60_000);
+    expect([silent?.workerId, silent?.holdsLease]).toEqual(["wrk_silent", false]);
+    await leases.leave("wrk_a");
+    expect((await leases.workers(10)).map(({ workerId }) => workerId)).toEqual(["wrk_silent"]);
+  });
+
+  it("are shown with their queues and all commands by the same number of calls, however many they are", async () => {
+    const services = createWorkerServices({ ...fixture, pools: () => ["gpu", "default", "gpu"] });
+    const admin = {
+      id: "ops",
+      tenant: "acme",
+      scopes: new Set(["admin" as const]),
+      method: "api_key" as const,
+    };
+    const session = aSession();
+    await fixture.sessions.create(session);
+    const ask = async () => {
+      const before = await callsServed();
+      return { fleet: await services.workers(admin), calls: (await callsServed()) - before };
+    };
+    await beat("wrk_0", "engine-1");
+    const few = await ask();
+    expect(few.fleet.workers).toHaveLength(1);
+    for (let i = 1; i < 50; i += 1) await beat(`wrk_${i}`, "engine-1");
+    for (let i = 0; i < 3; i += 1) {
+      const { record, priority } = await admitQueued(fixture, session);
+      await fixture.queue.enqueue("default", { commandId: record.id, priority, traceparent: null });
+    }
+    const many = await ask();
+    expect(many.fleet.workers).toHaveLength(50);
+    expect(many.calls).toBe(few.calls);
+    const none = { waiting: 0, prioritized: 0, active: 0, delayed: 0 };
+    expect(many.fleet.queues).toEqual([
+      { ...none, pool: "default", prioritized: 3, workers: 50 },
+      { ...none, pool: "gpu", workers: 0 },
+    ]);
+    expect(many.fleet.commands).toEqual({ awaiting_approval: 0, queued: 3, dispatched: 0 });
+    const agent = { ...admin, scopes: new Set(["commands:read" as const]) };
+    await expect(services.workers(agent)).rejects.toMatchObject({ code: "insufficient_scope" });
+  });
+
+  const callsServed = async (): Promise<number> => {
+    const stats = await fixture.redis.info("stats");
+    return Number(/total_commands_processed:(\d+)/.exec(stats)?.[1]);
+  };
 });
 
 describe("clocks that disagree", () => {

@@ -12,6 +12,7 @@ import {
   CANCELLED,
   claimFor,
   freshId,
+  IDLE,
   NO_QUOTAS,
   openStoreFixture,
   type StoreFixture,
@@ -220,7 +221,7 @@ const declareLost = (nth: number, fence: string) =>
 const lease = (isHeld: boolean) =>
   step(isHeld ? "heartbeat" : "lease over", async (model, real) => {
     const leaseMs = isHeld ? 60_000 : -1;
-    await fixture.leases.heartbeat({ workerId: real.workerId, engineId: "e", leaseMs });
+    await fixture.leases.heartbeat({ workerId: real.workerId, engineId: "e", leaseMs, status: IDLE });
     model.isLeaseHeld = isHeld;
   });
 
@@ -295,7 +296,7 @@ describe("the state machine of a command", () => {
         async (rounds) => {
           const session = await newSession();
           const workerId = freshId("wrk");
-          await fixture.leases.heartbeat({ workerId, engineId: "e", leaseMs: 60_000 });
+          await fixture.leases.heartbeat({ workerId, engineId: "e", leaseMs: 60_000, status: IDLE });
           const records = [
             aRecord(session),
             aRecord(session),
@@ -315,7 +316,7 @@ describe("the state machine of a command", () => {
                 const id = records[n]?.id ?? "";
                 const holder = { commandId: id, workerId, fence: f, containerId: "c", seen: null };
                 if (kind === "claim") {
-                  await fixture.leases.heartbeat({ workerId, engineId: "e", leaseMs: 60_000 });
+                  await fixture.leases.heartbeat({ workerId, engineId: "e", leaseMs: 60_000, status: IDLE });
                   await fixture.commands.claim(holder);
                 }
                 if (kind === "finish")

@@ -436,6 +436,27 @@ export function createInMemoryServices(): InMemoryServices {
       enter(principal, "policy:read");
       return { version: "v1", document: { rules: [] } };
     },
+    async workers(principal) {
+      enter(principal, "admin");
+      const status = {
+        host: "host-1",
+        pools: ["default"],
+        concurrency: 4,
+        running: 1,
+        warmContainers: 2,
+        isDraining: false,
+      };
+      const seen = { status, startedAtMs: 1_700_000_000_000, renewedAtMs: 1_700_000_001_000 };
+      return {
+        workers: [
+          { ...seen, workerId: "wrk_a", holdsLease: true },
+          { ...seen, workerId: "wrk_b", holdsLease: true, status: { ...status, isDraining: true } },
+          { ...seen, workerId: "wrk_c", holdsLease: false },
+        ],
+        queues: [{ pool: "default", waiting: 0, prioritized: 7, active: 1, delayed: 0, workers: 1 }],
+        commands: { awaiting_approval: 2, queued: 7, dispatched: 1 },
+      };
+    },
     async readiness() {
       return { ready, checks: { redis: { ok: ready, detail: ready ? null : "does not answer" } } };
     },

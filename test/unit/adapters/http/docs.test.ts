@@ -7,6 +7,7 @@ import { explanationSchema } from "../../../../src/contract/policy.js";
 import { problemSchema } from "../../../../src/contract/problems.js";
 import { createdSessionSchema, sessionSchema } from "../../../../src/contract/sessions.js";
 import { sourceObjectSchema } from "../../../../src/contract/source-objects.js";
+import { fleetSchema } from "../../../../src/contract/workers.js";
 import { workspaceSchema } from "../../../../src/contract/workspaces.js";
 import { signDelivery } from "../../../../src/domain/webhook/webhook-signature.js";
 import { errorsPage } from "../../../support/http/errors-page.js";
@@ -25,6 +26,7 @@ const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
   CreatedSession: createdSessionSchema,
   Delivery: deliverySchema,
   Explanation: explanationSchema,
+  Fleet: fleetSchema,
   Problem: problemSchema,
   Session: sessionSchema,
   SourceObject: sourceObjectSchema,

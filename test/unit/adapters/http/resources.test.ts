@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readinessSchema } from "../../../../src/contract/health.js";
 import { explanationSchema } from "../../../../src/contract/policy.js";
 import { sessionPageSchema, sessionSchema } from "../../../../src/contract/sessions.js";
+import { fleetSchema } from "../../../../src/contract/workers.js";
 import { workspaceSchema } from "../../../../src/contract/workspaces.js";
 import { problemOf } from "../../../support/http/problem-of.js";
 import type { TestApp } from "../../../support/http/test-app.js";
@@ -122,6 +123,25 @@ describe("policy", () => {
       version: "v1",
       document: { rules: [] },
     });
+  });
+});
+
+describe("workers", () => {
+  it("are an operator's to see, with what their leases say", async () => {
+    const fleet = fleetSchema.parse((await edge.call(KEYS.admin, "GET", "/v1/workers")).json());
+    expect(fleet.workers.map(({ worker_id, state }) => [worker_id, state])).toEqual([
+      ["wrk_a", "alive"],
+      ["wrk_b", "draining"],
+      ["wrk_c", "silent"],
+    ]);
+    expect(fleet.workers[0]).toMatchObject({ host: "host-1", running: 1, warm_containers: 2 });
+    expect(fleet.workers[0]?.started_at).toBe("2023-11-14T22:13:20.000Z");
+    expect(fleet.queues).toEqual([
+      { pool: "default", waiting: 0, prioritized: 7, active: 1, delayed: 0, workers: 1 },
+    ]);
+    expect(problemOf(await edge.call(KEYS.red, "GET", "/v1/workers")).code).toBe("insufficient_scope");
+    expect(problemOf(await edge.call(null, "GET", "/v1/workers")).code).toBe("unauthenticated");
+    expect(problemOf(await edge.call(KEYS.admin, "GET", "/v1/workers?limit=1")).code).toBe("invalid_request");
   });
 });
 
