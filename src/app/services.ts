@@ -10,7 +10,7 @@ import type { SessionWebhook } from "../domain/webhook/webhook.js";
 import type { Principal } from "../ports/authenticator.js";
 import type { CommandPage } from "../ports/command-store.js";
 import type { EvidenceServices } from "./evidence/evidence-services.js";
-import type { Fleet } from "./worker-services.js";
+import type { FleetServices } from "./worker-services.js";
 
 /** A submit after schema validation: units and defaults of the wire are already applied. */
 export interface Submission {
@@ -61,7 +61,7 @@ export type FollowEvents = (onEvent: (event: CommandEvent) => void, onEnd: () =>
  * What the edges (HTTP, MCP) may ask of Bailiff. Every method checks scope and tenant itself and throws BailiffError;
  * another tenant's things are `not_found`.
  */
-export interface BailiffServices extends EvidenceServices {
+export interface BailiffServices extends EvidenceServices, FleetServices {
   putWorkspace(
     principal: Principal,
     workspaceId: string,
@@ -141,8 +141,6 @@ export interface BailiffServices extends EvidenceServices {
   explain(principal: Principal, sessionId: string, submission: Submission): Promise<Decision>;
   /** Version and document of the policy in force. */
   policy(principal: Principal): Promise<{ version: string; document: unknown }>;
-  /** Every worker and queue of the deployment; needs the scope `admin`. */
-  workers(principal: Principal): Promise<Fleet>;
   readiness(): Promise<{
     ready: boolean;
     checks: Readonly<Record<string, { ok: boolean; detail: string | null }>>;

@@ -1,7 +1,7 @@
+import type { Principal } from "../ports/authenticator.js";
 import type { CommandQueue, PoolDepth } from "../ports/command-queue.js";
 import type { CommandStore, LeaseStore, SeenWorker } from "../ports/command-store.js";
 import { requireScope } from "./access.js";
-import type { BailiffServices } from "./services.js";
 
 /** Workers, queues and commands of the whole deployment at one moment. */
 export interface Fleet {
@@ -9,6 +9,12 @@ export interface Fleet {
   /** By pool; `workers` is how many take from it now. */
   readonly queues: readonly (PoolDepth & { readonly workers: number })[];
   readonly commands: Awaited<ReturnType<CommandStore["counts"]>>;
+}
+
+/** Looking at workers and queues. */
+export interface FleetServices {
+  /** Every worker and queue of the deployment; needs the scope `admin`. */
+  workers(principal: Principal): Promise<Fleet>;
 }
 
 /** A deployment with more workers or pools than this shows the first of them. */
@@ -22,7 +28,7 @@ export function createWorkerServices(deps: {
   readonly queue: Pick<CommandQueue, "depths">;
   /** The pools that profiles name: those are shown also where no worker serves them. */
   readonly pools: () => readonly string[];
-}): Pick<BailiffServices, "workers"> {
+}): FleetServices {
   return {
     async workers(principal) {
       requireScope(principal, "admin");
