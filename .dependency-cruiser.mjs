@@ -83,7 +83,20 @@ export default {
       severity: "error",
       comment: "The client side knows the contract, never the server's parts",
       from: { path: "^src/cli/" },
-      to: { path: "^src/", pathNot: "^src/(cli|mcp|contract|domain)/" },
+      to: { path: "^src/", pathNot: "^src/(cli|client|mcp|contract|domain)/" },
+    },
+    {
+      name: "client-knows-the-contract",
+      severity: "error",
+      from: { path: "^src/client/" },
+      to: { path: "^src/", pathNot: "^src/(client|contract)/" },
+    },
+    {
+      name: "client-needs-nothing",
+      severity: "error",
+      comment: "What is imported for its types alone is gone at run time: the client runs wherever fetch does",
+      from: { path: "^src/client/" },
+      to: { pathNot: "^src/client/", dependencyTypesNot: ["type-only"] },
     },
     {
       name: "tools-know-the-contract",

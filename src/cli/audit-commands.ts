@@ -2,6 +2,7 @@ import { createPublicKey, type KeyObject } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import { createBailiffClient } from "../client/index.js";
 import type { SignedCheckpoint } from "../domain/evidence/checkpoint.js";
 import { writeEvidenceLine } from "../domain/evidence/evidence-line.js";
 import type { ChainedRecord } from "../domain/evidence/evidence-record.js";
@@ -146,23 +147,12 @@ async function* linesOfFile(path: string): AsyncGenerator<string> {
 
 async function* linesOfService(url: string, call: CliCall, fetchOf: typeof fetch): AsyncGenerator<string> {
   if (!URL.canParse(url)) throw new UsageError("the URL is not one");
-  const key = await keyOf(call);
-  let cursor: string | null = null;
-  do {
-    const target: URL = new URL("/v1/audit", url);
-    target.searchParams.set("limit", String(PAGE));
-    if (cursor !== null) target.searchParams.set("cursor", cursor);
-    // SAFETY: a redirect would carry the key to another place.
-    const response: Response = await fetchOf(target, {
-      headers: { authorization: `Bearer ${key}` },
-      redirect: "error",
-    });
-    if (!response.ok) throw new Error(`the service answered with status ${response.status}`);
-    const page = pageSchema.parse(await response.json());
+  const { evidence } = createBailiffClient({ url, key: await keyOf(call), fetch: fetchOf });
+  for await (const answer of evidence.pages({ limit: PAGE })) {
+    const page = pageSchema.parse(answer);
     for (const signed of page.checkpoints) yield writeEvidenceLine(signed as unknown as SignedCheckpoint);
     for (const chained of page.records) yield writeEvidenceLine(chained as unknown as ChainedRecord);
-    cursor = page.next_cursor;
-  } while (cursor !== null);
+  }
 }
 
 function report(verdict: Verification, { world, switches }: CliCall): void {

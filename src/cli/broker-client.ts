@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { BailiffProblem, createBailiffClient, NoAnswer } from "../client/index.js";
 import { type CallBounds, commandSchema, type SubmissionWire } from "../contract/commands.js";
 import { type DecisionWire, decisionSchema } from "../contract/decisions.js";
 
@@ -20,14 +21,6 @@ const commandView = z.object(commandSchema.shape).pick({
   stdout_truncated_by: true,
   stderr_truncated_by: true,
   result_omitted: true,
-});
-
-const problemView = z.object({
-  code: z.string(),
-  detail: z.string().optional(),
-  title: z.string().optional(),
-  command_id: z.string().optional(),
-  errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 
 /** What the client reads of a command, and the whole answer for printing. */
@@ -98,52 +91,43 @@ const openapiView = z.object({
   }),
 });
 
-function refusalOf(response: Response, body: unknown): BrokerRefusal {
-  const problem = problemView.safeParse(body);
-  if (!problem.success)
-    return new BrokerRefusal(`the service answered with status ${response.status}`, null, body);
-  const { code, detail, title, errors } = problem.data;
-  const faults = (errors ?? []).map(({ path, message }) => `${path}: ${message}`);
-  const seconds = response.headers.get("retry-after") ?? "";
-  return new BrokerRefusal([detail ?? title ?? code, ...faults].join("; "), code, body, {
-    retryAfterS: /^[0-9]{1,6}$/.test(seconds) ? Number(seconds) : null,
-  });
+/** Runs one call. Whatever the service refused, or did not answer, becomes a refusal; an abort stays one. */
+async function asked<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof BailiffProblem) {
+      const { code, problem, message, retryAfterMs, cause } = error;
+      const retryAfterS = retryAfterMs === null ? null : Math.ceil(retryAfterMs / 1000);
+      throw new BrokerRefusal(message, code, problem, { cause, retryAfterS });
+    }
+    if (error instanceof NoAnswer) throw new BrokerRefusal(error.message, null, null, { cause: error });
+    throw error;
+  }
 }
 
-/** A client of one service with one key. The key goes into one header and nowhere else. */
+/** The service for the commands of this program: views of its answers, over the client that everybody uses. */
 export function createBrokerClient(settings: {
   readonly url: string;
   readonly key: string;
   readonly fetch: typeof fetch;
+  /** How often a call that is safe to repeat is tried; the client's own number unless told. */
+  readonly attempts?: number;
 }): BrokerClient {
-  const call = async (
+  const { transport } = createBailiffClient(settings);
+  const call = (
     method: string,
     path: string,
-    more: { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal } = {},
+    more: {
+      body?: unknown;
+      headers?: Record<string, string>;
+      waitS?: number;
+      signal?: AbortSignal;
+      repeatable?: boolean;
+    } = {},
   ): Promise<unknown> => {
-    const headers: Record<string, string> = { authorization: `Bearer ${settings.key}`, ...more.headers };
-    if (more.body !== undefined) headers["content-type"] = "application/json";
-    let response: Response;
-    let text: string;
-    try {
-      response = await settings.fetch(new URL(path, settings.url), {
-        method,
-        headers,
-        // SAFETY: a redirect would carry the key to another place.
-        redirect: "error",
-        ...(more.body === undefined ? {} : { body: JSON.stringify(more.body) }),
-        ...(more.signal === undefined ? {} : { signal: more.signal }),
-      });
-      text = await response.text();
-    } catch (error) {
-      if (more.signal?.aborted) throw error;
-      throw new BrokerRefusal(`the service at ${new URL(settings.url).origin} can't be reached`, null, null, {
-        cause: error,
-      });
-    }
-    const body = parseJson(text);
-    if (!response.ok) throw refusalOf(response, body);
-    return body;
+    const { signal, repeatable = method === "GET", ...rest } = more;
+    return asked(() => transport.json({ method, path, repeatable, ...rest }, { signal }));
   };
   const answerOf = <T extends z.ZodType>(schema: T, what: string, body: unknown): z.output<T> => {
     const view = schema.safeParse(body);
@@ -167,16 +151,15 @@ export function createBrokerClient(settings: {
     },
     async submit(sessionId, body, idempotencyKey, waitS, signal) {
       const headers = { "idempotency-key": idempotencyKey, prefer: `wait=${waitS}` };
-      return commandOf(
-        await call("POST", `/v1/sessions/${id(sessionId)}/commands`, { body, headers, signal }),
-      );
+      const more = { body, headers, waitS, signal, repeatable: true };
+      return commandOf(await call("POST", `/v1/sessions/${id(sessionId)}/commands`, more));
     },
     async get(commandId, waitS, signal) {
-      return commandOf(await call("GET", `/v1/commands/${id(commandId)}?wait=${waitS}`, { signal }));
+      return commandOf(await call("GET", `/v1/commands/${id(commandId)}?wait=${waitS}`, { waitS, signal }));
     },
     call: (method, path, body) => call(method, path, body === undefined ? {} : { body }),
     async cancel(commandId) {
-      await call("POST", `/v1/commands/${id(commandId)}/cancel`);
+      await call("POST", `/v1/commands/${id(commandId)}/cancel`, { repeatable: true });
     },
     async newest(sessionId) {
       const page = z.object({ commands: z.array(z.object({ command_id: z.string() })) });
@@ -188,7 +171,8 @@ export function createBrokerClient(settings: {
       return answerOf(z.object({ cwd: z.string() }), "a session", answer).cwd;
     },
     async explain(sessionId, body) {
-      const answer = await call("POST", "/v1/policy/explain", { body: { session_id: sessionId, ...body } });
+      const more = { body: { session_id: sessionId, ...body }, repeatable: true };
+      const answer = await call("POST", "/v1/policy/explain", more);
       const explanation = z.object({ decision: z.object(decisionSchema.shape) });
       return answerOf(explanation, "an explanation", answer).decision;
     },
@@ -204,12 +188,4 @@ export function createBrokerClient(settings: {
       };
     },
   };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

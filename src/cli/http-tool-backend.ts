@@ -32,24 +32,16 @@ const toolCommandView = z.object(commandSchema.shape).pick({
 });
 const problemView = problemSchema.pick({ errors: true, command_id: true, decision: true });
 
-/** Long enough for a service that starts anew behind the same address. */
-const TRIES = 5;
-const PAUSE_MS = 1_000;
 const CALM = new AbortController().signal;
-const PASSING: ReadonlySet<string> = new Set(["store_unavailable", "shutting_down", "not_ready", "internal"]);
 
-/** A service over HTTP, for the tools of one agent. What may be repeated is, while the service can't be reached. */
+/** A service over HTTP, for the tools of one agent. The client repeats what may be. */
 export function createHttpToolBackend(client: BrokerClient, sessionId: string): ToolBackend {
-  const asked = async <T>(work: () => Promise<T>, tries: number, signal: AbortSignal): Promise<T> => {
-    for (let left = tries - 1; ; left -= 1) {
-      try {
-        return await work();
-      } catch (error) {
-        if (signal.aborted) throw new ToolRefusal("shutting_down", "the wait was ended", { cause: error });
-        if (!(error instanceof BrokerRefusal)) throw error;
-        if (left <= 0 || !(error.code === null || PASSING.has(error.code))) throw refusalOf(error);
-      }
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  const asked = async <T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (signal.aborted) throw new ToolRefusal("shutting_down", "the wait was ended", { cause: error });
+      throw error instanceof BrokerRefusal ? refusalOf(error) : error;
     }
   };
   const commandOf = ({ whole }: { readonly whole: unknown }): ToolCommand & { session_id: string } => {
@@ -61,17 +53,17 @@ export function createHttpToolBackend(client: BrokerClient, sessionId: string): 
     async submit(submission) {
       const key = randomUUID();
       // The key makes a repeat safe: the command is admitted once.
-      return commandOf(await asked(() => client.submit(sessionId, submission, key, 0, CALM), TRIES, CALM));
+      return commandOf(await asked(() => client.submit(sessionId, submission, key, 0, CALM), CALM));
     },
     async get(commandId, waitS, signal) {
-      const command = commandOf(await asked(() => client.get(commandId, waitS, signal), TRIES, signal));
+      const command = commandOf(await asked(() => client.get(commandId, waitS, signal), signal));
       if (command.session_id !== sessionId)
         throw new ToolRefusal("not_found", "no such command in this session");
       return command;
     },
-    newest: () => asked(() => client.newest(sessionId), TRIES, CALM),
-    changeDirectory: (path) => asked(() => client.setCwd(sessionId, path), 1, CALM),
-    explain: (submission) => asked(() => client.explain(sessionId, submission), TRIES, CALM),
+    newest: () => asked(() => client.newest(sessionId), CALM),
+    changeDirectory: (path) => asked(() => client.setCwd(sessionId, path), CALM),
+    explain: (submission) => asked(() => client.explain(sessionId, submission), CALM),
   };
 }
 

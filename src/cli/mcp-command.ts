@@ -6,6 +6,9 @@ import { createHttpToolBackend } from "./http-tool-backend.js";
 import { clientOf, SERVICE_OPTIONS, sessionChoiceOf } from "./service-options.js";
 import { escapeForTerminal } from "./terminal-text.js";
 
+/** Long enough for a service that starts anew behind the same address. */
+const ATTEMPTS = 8;
+
 /** `bailiff mcp`: the tools of one session over standard input and output, for clients that start their servers themselves. */
 export function createMcpCommand(deps: {
   readonly fetch: typeof fetch;
@@ -26,7 +29,7 @@ export function createMcpCommand(deps: {
     async run(call) {
       const { world } = call;
       const { session, workspace } = sessionChoiceOf(call);
-      const client = await clientOf(call, deps.fetch);
+      const client = await clientOf(call, deps.fetch, { attempts: ATTEMPTS });
       const bounds = await client.bounds();
       const opened =
         workspace === undefined ? null : await client.openSession(workspace, call.values["profile"] ?? null);

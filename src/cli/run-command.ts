@@ -107,18 +107,9 @@ async function follow(
       return null;
     }
   };
-  const resubmitOnce = async () => {
-    try {
-      return await submit(WAIT_S, interruption.signal);
-    } catch (error) {
-      // The connection broke: the same key finds the command if it was admitted, and admits it once if not.
-      if (!(error instanceof BrokerRefusal) || error.code !== null) throw error;
-      return submit(WAIT_S, interruption.signal);
-    }
-  };
   try {
     // An interrupted submit may have been admitted: asking again with its key gives the id to cancel.
-    let command = (await unlessInterrupted(resubmitOnce())) ?? (await submit(0, calm));
+    let command = (await unlessInterrupted(submit(WAIT_S, interruption.signal))) ?? (await submit(0, calm));
     let cancelled = false;
     while (command.state === "queued" || command.state === "dispatched") {
       if (interruption.signal.aborted && !cancelled) {

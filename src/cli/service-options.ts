@@ -32,11 +32,20 @@ export function sessionChoiceOf({ values }: CliCall): {
 }
 
 /** A client of the service that a call names, with its key. Throws UsageError where either can't be used. */
-export async function clientOf(call: CliCall, fetchOf: typeof fetch): Promise<BrokerClient> {
-  const url = call.values["url"] ?? call.world.env["BAILIFF_URL"] ?? DEFAULT_URL;
+export async function clientOf(
+  call: CliCall,
+  fetchOf: typeof fetch,
+  more: { readonly attempts?: number } = {},
+): Promise<BrokerClient> {
+  return createBrokerClient({ url: urlOf(call), key: await keyOf(call), fetch: fetchOf, ...more });
+}
+
+/** The service that a call names. Throws UsageError for what is no http(s) URL. */
+function urlOf({ values, world }: CliCall): string {
+  const url = values["url"] ?? world.env["BAILIFF_URL"] ?? DEFAULT_URL;
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new UsageError("--url must be an http(s) URL");
-  return createBrokerClient({ url, key: await keyOf(call), fetch: fetchOf });
+  return url;
 }
 
 /** The key that a call names. Throws UsageError where there is none. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { type CommandEvent, EVENT_IDS } from "../domain/command-events.js";
-import { isoTimeOrNull } from "./wire-values.js";
+import { type CommandEvent, type CommandEventName, EVENT_IDS } from "../domain/command-events.js";
+import { EFFECTS, OUTCOMES, STATES } from "./commands.js";
+import { isoTimeOrNull, timeSchema } from "./wire-values.js";
 
 const LAST_ID = EVENT_IDS.finished;
 
@@ -18,10 +19,23 @@ export const eventStreamSchema = z.custom<AsyncIterable<string> & NodeJS.Readabl
     "`id` goes up; `data` is JSON: command_id, session_id, event, state, outcome, effect, returncode, at, links. Never output.",
 });
 
+/** The data of one message. */
+export const commandEventSchema = z.strictObject({
+  command_id: z.string(),
+  session_id: z.string(),
+  event: z.enum(Object.keys(EVENT_IDS) as [CommandEventName, ...CommandEventName[]]),
+  state: z.enum(STATES),
+  outcome: z.enum(OUTCOMES).nullable(),
+  effect: z.enum(EFFECTS).nullable(),
+  returncode: z.int().nullable(),
+  at: timeSchema.nullable(),
+  links: z.strictObject({ command: z.string(), session: z.string() }),
+});
+
 /** One event as a message of the stream. */
 export function eventToMessage(event: CommandEvent): string {
   const path = `/v1/commands/${event.commandId}`;
-  const data = {
+  const data: z.output<typeof commandEventSchema> = {
     command_id: event.commandId,
     session_id: event.sessionId,
     event: event.name,

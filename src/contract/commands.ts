@@ -20,13 +20,15 @@ import {
   timeSchema,
 } from "./wire-values.js";
 
-const STATES = [
+/** Where a command can stand. */
+export const STATES = [
   "awaiting_approval",
   "queued",
   "dispatched",
   "finished",
 ] as const satisfies readonly CommandState[];
-const OUTCOMES = [
+/** How a command can end. */
+export const OUTCOMES = [
   "completed",
   "denied",
   "approval_denied",
@@ -38,7 +40,8 @@ const OUTCOMES = [
   "out_of_memory",
   "lost",
 ] as const satisfies readonly Outcome[];
-const EFFECTS = ["none", "completed", "unknown"] as const satisfies readonly Effect[];
+/** What an end can mean for the outside world. */
+export const EFFECTS = ["none", "completed", "unknown"] as const satisfies readonly Effect[];
 const TRUNCATION_LAYERS = [
   "capture_bytes",
   "service_chars",

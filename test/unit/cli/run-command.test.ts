@@ -251,16 +251,17 @@ describe("bailiff run", () => {
     expect(world.err()).toBe("");
   });
 
-  it("submits again under the same key where the connection broke, and only then", async () => {
-    submits((request) => request.socket.destroy(), json(200, DONE));
+  it("submits again under the same key where the connection broke or the service was full, never behind a denial", async () => {
+    const problem = (status: number, code: string) => json(status, { code, detail: code });
+    submits((request) => request.socket.destroy(), problem(503, "overloaded"), json(200, DONE));
     expect(await run(["--session", "ses_1", "--", "ls"]).status).toBe(0);
-    expect(seen).toHaveLength(2);
-    expect(seen[0]?.idempotency).toBe(seen[1]?.idempotency);
+    expect(seen).toHaveLength(3);
+    expect(new Set(seen.map(({ idempotency }) => idempotency)).size).toBe(1);
     seen.length = 0;
-    submits(json(503, { code: "overloaded", detail: "full" }));
+    submits(problem(403, "denied"), json(200, DONE));
     const { world, status } = run(["--session", "ses_1", "--", "ls"]);
-    expect(await status).toBe(117);
-    expect(world.err()).toBe("bailiff: full\n");
+    expect(await status).toBe(118);
+    expect(world.err()).toBe("bailiff: denied\n");
     expect(seen).toHaveLength(1);
   });
 
