@@ -9,6 +9,7 @@ import {
   queryOf,
   SERVICE_STATUSES,
 } from "./service-call.js";
+import { type Line, printLines, stateWord } from "./styled-line.js";
 
 // A newer service may answer with more members: the client reads the ones it knows.
 const renderingView = z.object({ argv_summary: z.string(), text: z.string() });
@@ -30,20 +31,24 @@ const WATCH_MS = 2_000;
 
 const path = (id: string) => `/v1/approvals/${encodeURIComponent(id)}`;
 
-function listLine(approval: ApprovalView): string {
+function listLine(approval: ApprovalView): Line {
   const argv = approval.rendering?.argv_summary ?? "(long argv: show it)";
-  return `${approval.approval_id}  ${approval.state.padEnd(9)}  ${approval.expires_at ?? "-"}  ${approval.requested_by}  ${argv}`;
+  return [
+    `${approval.approval_id}  `,
+    stateWord(approval.state, 9),
+    `  ${approval.expires_at ?? "-"}  ${approval.requested_by}  ${argv}`,
+  ];
 }
 
-function showLines(answer: unknown): readonly string[] {
+function showLines(answer: unknown): readonly Line[] {
   const approval = approvalView.parse(answer);
   const decided = approval.decided_by === null ? [] : [`decided by   ${approval.decided_by}`];
   const note = approval.note === null ? [] : [`note         ${approval.note}`];
   return [
     `approval     ${approval.approval_id}`,
-    `state        ${approval.state}`,
+    ["state        ", stateWord(approval.state)],
     `command      ${approval.command_id}`,
-    `asked by     ${approval.requested_by}`,
+    `requested by ${approval.requested_by}`,
     `until        ${approval.expires_at ?? "-"}`,
     ...decided,
     ...note,
@@ -55,7 +60,8 @@ function showLines(answer: unknown): readonly string[] {
 /** `bailiff approvals ls|show|approve|deny|watch`: the reviewer's side of the service. */
 export function createApprovalsCommands(deps: {
   readonly fetch: typeof fetch;
-  readonly pause: (ms: number) => Promise<void>;
+  /** Ends early where the signal is aborted. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }): readonly CliCommand[] {
   const decide = (decision: "approve" | "deny", summary: string): CliCommand => ({
     name: `approvals ${decision}`,
@@ -133,25 +139,23 @@ export function createApprovalsCommands(deps: {
       async run(call) {
         if (call.operands.length > 0) throw new UsageError("takes no operands");
         const { world, switches } = call;
-        let isOver = false;
-        const release = world.onInterrupt(() => {
-          isOver = true;
-        });
+        const over = new AbortController();
+        const release = world.onInterrupt(() => over.abort());
         const seen = new Set<string>();
         const ask = async (client: BrokerClient) => {
           if (world.stderr.isTerminal) world.stderr.write("waiting for approvals; Ctrl-C ends it\n");
-          while (!isOver) {
+          while (!over.signal.aborted) {
             const page = pageView.parse(await client.call("GET", "/v1/approvals?state=pending&limit=200"));
             const now = new Set(page.approvals.map(({ approval_id }) => approval_id));
             for (const approval of page.approvals.toReversed()) {
               if (seen.has(approval.approval_id)) continue;
               const shown = await client.call("GET", path(approval.approval_id));
-              const lines = switches.has("json") ? [JSON.stringify(shown)] : [...showLines(shown), ""];
-              for (const line of lines) world.stdout.write(`${line}\n`);
+              if (switches.has("json")) world.stdout.write(`${JSON.stringify(shown)}\n`);
+              else printLines(world, [...showLines(shown), ""]);
             }
             seen.clear();
             for (const id of now) seen.add(id);
-            if (!isOver) await deps.pause(WATCH_MS);
+            await deps.pause(WATCH_MS, over.signal);
           }
           return null;
         };

@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
 import { createBailiffClient } from "../client/index.js";
-import type { SignedCheckpoint } from "../domain/evidence/checkpoint.js";
+import { keyIdOf, type SignedCheckpoint } from "../domain/evidence/checkpoint.js";
 import { writeEvidenceLine } from "../domain/evidence/evidence-line.js";
 import type { ChainedRecord } from "../domain/evidence/evidence-record.js";
 import { createEvidenceVerifier, type Verification } from "../domain/evidence/verify-evidence.js";
@@ -102,10 +102,14 @@ export function createAuditCommands(deps: AuditDeps): readonly CliCommand[] {
       operandsAfterDashes: false,
       options: {
         config: { value: "FILE", summary: "Configuration file; else BAILIFF_CONFIG, else the defaults." },
+        json: { value: null, summary: "Print the key's id and the PEM text as JSON." },
       },
       statuses: [],
-      async run({ values, world }) {
-        world.stdout.write(await deps.publicKey(values["config"] ?? world.env["BAILIFF_CONFIG"] ?? null));
+      async run({ values, switches, world }) {
+        const pem = await deps.publicKey(values["config"] ?? world.env["BAILIFF_CONFIG"] ?? null);
+        const asJson = () =>
+          `${JSON.stringify({ key_id: keyIdOf(createPublicKey(pem)), public_key: pem })}\n`;
+        world.stdout.write(switches.has("json") ? asJson() : pem);
         return 0;
       },
     },

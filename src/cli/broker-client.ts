@@ -6,6 +6,7 @@ import { type DecisionWire, decisionSchema } from "../contract/decisions.js";
 // A newer service may answer with more members: the client reads the ones it knows.
 const commandView = z.object(commandSchema.shape).pick({
   command_id: true,
+  approval_id: true,
   state: true,
   outcome: true,
   effect: true,

@@ -9,6 +9,7 @@ import {
   queryOf,
   SERVICE_STATUSES,
 } from "./service-call.js";
+import { type Line, stateWord } from "./styled-line.js";
 
 const commandView = z.object({
   command_id: z.string(),
@@ -26,19 +27,19 @@ type CommandView = z.infer<typeof commandView>;
 
 const path = (id: string) => `/v1/commands/${encodeURIComponent(id)}`;
 
-function listLine(command: CommandView): string {
+function listLine(command: CommandView): Line {
   const end = command.outcome ?? command.state;
   const argv = command.argv === null ? "(long argv: show it)" : renderArgv(command.argv).summary;
-  return `${command.command_id}  ${command.created_at}  ${end}  ${argv}`;
+  return [`${command.command_id}  ${command.created_at}  `, stateWord(end), `  ${argv}`];
 }
 
-function showLines(answer: unknown): readonly string[] {
+function showLines(answer: unknown): readonly Line[] {
   const command = commandView.parse(answer);
   return [
     `command     ${command.command_id}`,
     `session     ${command.session_id}`,
     `state       ${command.state}`,
-    `outcome     ${command.outcome ?? "-"}`,
+    ["outcome     ", stateWord(command.outcome ?? "-")],
     `effect      ${command.effect ?? "-"}`,
     `returncode  ${command.returncode ?? "-"}`,
     `argv        ${renderArgv(command.argv ?? []).text}`,

@@ -1,5 +1,5 @@
 import { type CliCommand, UsageError } from "./cli-command.js";
-import { escapeForTerminal } from "./terminal-text.js";
+import { printLines, stateWord } from "./styled-line.js";
 
 /** What a check found. `fix` says what to do; null where nothing is to be done. */
 export interface CheckResult {
@@ -14,7 +14,7 @@ export interface DoctorCheck {
   run(): Promise<CheckResult>;
 }
 
-const LABELS = { ok: "ok  ", warn: "warn", fail: "FAIL" } as const;
+const LABELS = { ok: "ok", warn: "warn", fail: "FAIL" } as const;
 
 async function withDeadline(check: DoctorCheck, deadlineMs: number): Promise<CheckResult> {
   let timer: NodeJS.Timeout | undefined;
@@ -60,12 +60,12 @@ export function createDoctorCommand(deps: {
         const result = { name: check.name, ...(await withDeadline(check, deps.deadlineMs)) };
         results.push(result);
         if (switches.has("json")) continue;
-        world.stdout.write(
-          `${LABELS[result.status]}  ${escapeForTerminal(`${result.name}: ${result.detail}`)}\n`,
-        );
-        if (result.fix !== null && result.status !== "ok") {
-          world.stdout.write(`      fix: ${escapeForTerminal(result.fix)}\n`);
-        }
+        const [detail = "", ...more] = result.detail.split("\n");
+        const fix = result.fix === null || result.status === "ok" ? [] : [`fix: ${result.fix}`];
+        printLines(world, [
+          [stateWord(LABELS[result.status], 4), `  ${result.name}: ${detail}`],
+          ...[...more, ...fix].map((text) => `      ${text}`),
+        ]);
       }
       if (switches.has("json")) world.stdout.write(`${JSON.stringify(results, null, 2)}\n`);
       return results.some(({ status }) => status === "fail") ? 1 : 0;

@@ -135,12 +135,13 @@ export function createKeysCommands<Scope extends string>(deps: KeysDeps<Scope>):
       summary: "Disable a key; a running service refuses it from its next request.",
       operands: "KEY_ID",
       operandsAfterDashes: false,
-      options: FILE_OPTIONS,
+      options: { json: { value: null, summary: "Print JSON." }, ...FILE_OPTIONS },
       statuses: [[1, "The file holds no such key."]],
       async run(call) {
         const [id, ...more] = call.operands;
         if (id === undefined || more.length > 0) throw new UsageError("takes one key id");
         const revoked = await (await open(call)).revoke(id);
+        if (call.switches.has("json")) call.world.stdout.write(`${JSON.stringify({ id, revoked })}\n`);
         call.world.stderr.write(
           `bailiff: ${revoked ? "revoked" : "there is no key"} ${escapeForTerminal(id)}\n`,
         );

@@ -2,6 +2,7 @@ import { type BrokerClient, BrokerRefusal } from "./broker-client.js";
 import type { CliCall, CliOption } from "./cli-command.js";
 import { UsageError } from "./cli-command.js";
 import { clientOf, SERVICE_OPTIONS } from "./service-options.js";
+import { type Line, printLines } from "./styled-line.js";
 import { escapeForTerminal } from "./terminal-text.js";
 
 /** Exit statuses of the commands that look at a service or change something in it. */
@@ -33,13 +34,13 @@ export async function callService(
   call: CliCall,
   fetchOf: typeof fetch,
   ask: (client: BrokerClient) => Promise<unknown>,
-  show: (answer: unknown) => readonly string[],
+  show: (answer: unknown) => readonly Line[],
 ): Promise<number> {
   const { world, switches } = call;
   try {
     const answer = await ask(await clientOf(call, fetchOf));
     if (switches.has("json")) world.stdout.write(`${JSON.stringify(answer)}\n`);
-    else for (const line of show(answer)) world.stdout.write(`${escapeForTerminal(line)}\n`);
+    else printLines(world, show(answer));
     return 0;
   } catch (error) {
     if (!(error instanceof BrokerRefusal)) throw error;

@@ -1,5 +1,6 @@
 import { constants } from "node:fs";
 import { access, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 import { readKeysFile } from "../adapters/auth/keys-file.js";
 import { createPolicyFileSource } from "../adapters/policy-file/policy-file-source.js";
 import { openRedisStores } from "../adapters/redis/redis-stores.js";
@@ -129,10 +130,20 @@ async function checkKeys(config: Config): Promise<CheckResult> {
   return { status: "warn", detail: "no key yet, so nobody can call the API", fix: "bailiff keys create" };
 }
 
+/** The path, or the nearest directory above it that is there: they will be on the same disk. */
+async function existingPart(path: string): Promise<string> {
+  const isThere = await access(path).then(
+    () => true,
+    () => false,
+  );
+  const parent = dirname(path);
+  return isThere || parent === path ? path : existingPart(parent);
+}
+
 async function checkDisk(config: Config): Promise<CheckResult> {
-  const { bavail, bsize } = await statfs(config.workspaces.root);
+  const { bavail, bsize } = await statfs(await existingPart(config.workspaces.root));
   const freeBytes = bavail * bsize;
-  const text = `${(freeBytes / 2 ** 30).toFixed(1)} GiB free under the workspaces root`;
+  const text = `${(freeBytes / 2 ** 30).toFixed(1)} GiB free on the disk of the workspaces root`;
   if (freeBytes >= MIN_FREE_BYTES) return ok(text);
   return { status: "warn", detail: text, fix: "free some: commands write into their workspaces" };
 }

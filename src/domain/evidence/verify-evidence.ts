@@ -57,6 +57,8 @@ export interface EvidenceVerifier {
 }
 
 const MAX_FINDINGS = 1_000;
+/** The most that a message repeats of a tenant's name. */
+const MAX_NAME = 64;
 const HASH = /^[0-9a-f]{64}$/;
 
 interface LinkedRecord {
@@ -83,6 +85,8 @@ export function createEvidenceVerifier(options: {
   let tenant = options.tenant;
   let moreFindings = 0;
   let line = 0;
+  let others = 0;
+  let firstOther: { readonly line: number; readonly seq: number; readonly tenant: string } | null = null;
   let records = 0;
   let first: (LinkedRecord & { readonly line: number }) | null = null;
   let last: { readonly seq: number; readonly hash: string } | null = null;
@@ -92,11 +96,17 @@ export function createEvidenceVerifier(options: {
     else moreFindings += 1;
   };
 
+  /** Said once, at the first: with the wrong tenant asked for, it would be every line. */
+  const findOther = (seq: number, name: string) => {
+    others += 1;
+    firstOther ??= { line, seq, tenant: name };
+  };
+
   const takeRecord = (hash: string, record: LinkedRecord) => {
     const { seq } = record;
     records += 1;
     tenant ??= record.tenant;
-    if (record.tenant !== tenant) return find("other_tenant", seq, "the record is another tenant's");
+    if (record.tenant !== tenant) return findOther(seq, record.tenant);
     if (recordHash(record) !== hash)
       find("record_edited", seq, "the record is not the one that its hash was made of");
     if (last !== null && seq <= last.seq) {
@@ -118,7 +128,7 @@ export function createEvidenceVerifier(options: {
   const takeCheckpoint = (checkpoint: Checkpoint, signature: string) => {
     const { seq, key_id } = checkpoint;
     tenant ??= checkpoint.tenant;
-    if (checkpoint.tenant !== tenant) return find("other_tenant", seq, "the checkpoint is another tenant's");
+    if (checkpoint.tenant !== tenant) return findOther(seq, checkpoint.tenant);
     const key = keys.get(key_id);
     if (key === undefined) return find("key_unknown", seq, `signed by another key: ${key_id}`);
     if (!isSignedBy(key, { checkpoint, signature }))
@@ -139,6 +149,12 @@ export function createEvidenceVerifier(options: {
     end() {
       const start = first as (LinkedRecord & { readonly line: number }) | null;
       const end = last as { readonly seq: number; readonly hash: string } | null;
+      const other = firstOther as { line: number; seq: number; tenant: string } | null;
+      if (other !== null) {
+        const name = JSON.stringify(other.tenant.slice(0, MAX_NAME));
+        const size = others === 1 ? "this line is" : `${others} lines from here on are`;
+        find("other_tenant", other.seq, `${size} not of ${tenant}; the first is of ${name}`, other.line);
+      }
       if (start !== null) {
         const isCut = signed.some(
           ({ checkpoint: { kind, seq, hash } }) =>

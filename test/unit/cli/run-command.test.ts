@@ -18,6 +18,7 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
 const NOT_FINISHED = {
   command_id: "cmd_1",
+  approval_id: null,
   state: "queued",
   outcome: null,
   effect: null,
@@ -50,6 +51,14 @@ const json =
     response.writeHead(status, { "content-type": "application/json" });
     response.end(JSON.stringify(body));
   };
+
+let tick: () => void;
+const everySecond = (callback: () => void) => {
+  tick = callback;
+  return () => {
+    tick = () => undefined;
+  };
+};
 
 let server: Server;
 let url: string;
@@ -93,7 +102,7 @@ function run(args: string[], more: { terminal?: boolean; env?: Record<string, st
     terminal: more.terminal ?? false,
   });
   const status = runCommandLine({
-    commands: [createRunCommand({ fetch })],
+    commands: [createRunCommand({ fetch, everySecond })],
     version: "1",
     args: ["run", ...args],
     world,
@@ -145,12 +154,58 @@ describe("bailiff run", () => {
     expect(seen.at(-1)?.what).toBe("DELETE /v1/sessions/ses_1");
   });
 
-  it("keeps the session of a command that waits for approval", async () => {
-    submits(json(202, { ...NOT_FINISHED, state: "awaiting_approval" }));
+  const ASKED = { ...NOT_FINISHED, state: "awaiting_approval", approval_id: "apr_1" };
+  const HOW_TO_DECIDE = [
+    "bailiff: cmd_1 waits for a person: approval apr_1",
+    "bailiff: to see what is asked: bailiff approvals show apr_1",
+    "bailiff: to decide: bailiff approvals approve apr_1, or deny, with a reviewer's key",
+    "bailiff: to see how it ended: bailiff commands show cmd_1",
+    "",
+  ].join("\n");
+
+  it("names the approval and how to decide, and keeps the session of a command that waits for one", async () => {
+    submits(json(202, ASKED));
     const { world, status } = run(["--workspace", "w", "--", "ls"]);
     expect(await status).toBe(119);
-    expect(world.err()).toBe("bailiff: cmd_1 waits for approval\n");
+    expect(world.err()).toBe(HOW_TO_DECIDE);
     expect(seen.map(({ what }) => what)).not.toContain("DELETE /v1/sessions/ses_1");
+  });
+
+  it("waits for the person too where it is told so, and closes the session then", async () => {
+    submits(json(202, ASKED));
+    gets(json(200, ASKED), json(200, { ...DONE, stdout: "built" }));
+    const { world, status } = run(["--workspace", "w", "--await-approval", "--", "ls"]);
+    expect(await status).toBe(0);
+    expect([world.out(), world.err()]).toEqual(["built", HOW_TO_DECIDE]);
+    expect(seen.at(-1)?.what).toBe("DELETE /v1/sessions/ses_1");
+  });
+
+  it("shows a person on a terminal what a long wait is for, and leaves nothing of it", async () => {
+    const waits = () => {
+      submits(json(202, NOT_FINISHED));
+      answers["GET /v1/commands/cmd_1?wait=5"] = [
+        (request, response) => {
+          tick();
+          tick();
+          json(200, { ...DONE, stdout: "x" })(request, response);
+        },
+      ];
+      gets(...(answers["GET /v1/commands/cmd_1?wait=5"] ?? []));
+    };
+    waits();
+    const watched = run(["--session", "ses_1", "--", "ls"], { terminal: true });
+    expect(await watched.status).toBe(0);
+    const erase = "\r\u001b[2K";
+    expect(watched.world.err()).toBe(`${erase}bailiff: cmd_1 is queued, 2 s; Ctrl-C cancels it${erase}`);
+    for (const [args, terminal] of [
+      [["--quiet"], true],
+      [[], false],
+    ] as const) {
+      waits();
+      const { world, status } = run([...args, "--session", "ses_1", "--", "ls"], { terminal });
+      expect(await status).toBe(0);
+      expect(world.err()).toBe("");
+    }
   });
 
   it("asks on until the command has ended", async () => {

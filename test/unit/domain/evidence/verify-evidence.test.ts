@@ -204,6 +204,20 @@ describe("what a chain alone can't tell", () => {
   });
 });
 
+describe("evidence of another tenant than the one asked for", () => {
+  it("is one finding, with their number and whose the first is", () => {
+    const { findings } = verifyLines(lines, publicKey, "globex");
+    expect(findings).toEqual([
+      {
+        code: "other_tenant",
+        line: 1,
+        seq: 1,
+        message: `${lines.length} lines from here on are not of globex; the first is of "acme"`,
+      },
+    ]);
+  });
+});
+
 describe("hostile lines", () => {
   it("are findings, whatever they hold", () => {
     fc.assert(
