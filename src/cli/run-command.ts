@@ -169,7 +169,8 @@ async function follow(
   };
   try {
     // An interrupted submit may have been admitted: asking again with its key gives the id to cancel.
-    let command = (await unlessInterrupted(submit(progress.waitS, interruption.signal))) ?? (await submit(0, calm));
+    let command =
+      (await unlessInterrupted(submit(progress.waitS, interruption.signal))) ?? (await submit(0, calm));
     let cancelled = false;
     let isTold = false;
     while (
