@@ -51,6 +51,7 @@ export function createSimulatedRuntime(containerMs: number): ContainerRuntime {
       engineVersion: "simulated",
       cgroupVersion: "simulated",
       problems: [],
+      warnings: [],
     }),
     close: async () => undefined,
   };

@@ -90,9 +90,16 @@ async function checkEngine(config: Config): Promise<CheckResult> {
   const workerId = createRandomIdSource(clock).next("wrk");
   const runtime = openEngine(config, { workerId, clock, log: silent, metrics: uncounted });
   try {
-    const { problems, engineVersion, apiVersion } = await runtime.probe(profiles, config.workspaces.root);
+    const { problems, warnings, engineVersion, apiVersion } = await runtime.probe(
+      profiles,
+      config.workspaces.root,
+    );
     if (problems.length > 0)
       return fail(problems.join("; "), "docs/configuration.md says what the engine must offer");
+    if (warnings.length > 0) {
+      const fix = "docs/isolation.md says which OCI runtimes enforce limits";
+      return { status: "warn", detail: warnings.join("; "), fix };
+    }
     return ok(
       `version ${engineVersion}, API ${apiVersion}: enforces every limit, sees the workspaces, has ${profiles.length} profile image(s)`,
     );

@@ -67,6 +67,7 @@ export async function startWorker(
     await runtime.close();
     throw new EngineUnfit(engine.problems.join("\n"));
   }
+  for (const warning of engine.warnings) log.warn({}, warning);
   log.info(
     { engine: engine.engineVersion, api: engine.apiVersion, cgroup: engine.cgroupVersion },
     "engine is fit",

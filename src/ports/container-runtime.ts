@@ -13,6 +13,8 @@ export interface RuntimeProfile {
   readonly ociRuntime: string | null;
   /** Whether files in `/tmp` and HOME may be executed; absent means no. */
   readonly execInTmp?: boolean;
+  /** Whether it may run on an OCI runtime that does not enforce `limits`; absent means no. */
+  readonly acceptsUnenforcedLimits?: boolean;
   readonly limits: ContainerLimits;
 }
 
@@ -96,6 +98,8 @@ export interface EngineProbe {
   readonly engineVersion: string;
   readonly cgroupVersion: string;
   readonly problems: readonly string[];
+  /** What is not as it should be and a profile accepts. */
+  readonly warnings: readonly string[];
 }
 
 /** The engine failed, refused or did not answer in time. `started` says whether a container may exist. */

@@ -10,6 +10,7 @@ import {
 import type { Log, Metrics } from "../../ports/telemetry.js";
 import { callWithDeadline } from "./call-with-deadline.js";
 import { LABEL } from "./container-labels.js";
+import { createEnforcedLimits } from "./enforced-limits.js";
 import { createEngineClient } from "./engine-client.js";
 import { boundedDeadlines, DEFAULT_ENGINE_DEADLINES, type EngineDeadlines } from "./engine-deadlines.js";
 import { engineFault } from "./engine-faults.js";
@@ -66,6 +67,7 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
     deps.callLimitMs ?? Number.POSITIVE_INFINITY,
   );
   const engine = createEngineClient({ socketPath, deadlines, metrics });
+  const enforced = createEnforcedLimits(engine);
   const owner = { deploymentId, workerId, initPath };
   /** What images declare never changes under a digest, so it is asked once. */
   const declarations = new Map<string, Promise<ImageDeclarations>>();
@@ -129,6 +131,7 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
             throw new RuntimeFault("not_ready", "ready", "ready: the container did not become ready", cause);
           }),
       });
+      await enforced.check(created, purpose.profile);
       metrics.observe("bailiff_container_prepare_seconds", (performance.now() - began) / 1000);
       return createReadyContainer({
         engine,
@@ -178,6 +181,7 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
           prepare,
           owner,
           newName,
+          missingLimits: enforced.missing,
           clock,
           probeUid: deps.probeUid ?? 10_001,
           probeGid: deps.probeGid ?? 10_001,

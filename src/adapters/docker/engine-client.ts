@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import Docker from "dockerode";
 import type { Metrics } from "../../ports/telemetry.js";
 import { type BoundedCall, callWithDeadline } from "./call-with-deadline.js";
+import type { KernelBounds } from "./enforced-limits.js";
 import type { EngineDeadlines } from "./engine-deadlines.js";
 import { engineDial } from "./engine-dial.js";
 import { type EngineOperation, engineFault, engineStatus } from "./engine-faults.js";
@@ -63,6 +64,8 @@ export interface EngineClient {
   attach(container: string, signal: AbortSignal): Promise<Duplex>;
   start(container: string, signal: AbortSignal): Promise<void>;
   inspect(container: string): Promise<ContainerState | null>;
+  /** Read from the cgroup that a running container is in, whatever was asked for. */
+  bounds(container: string): Promise<KernelBounds>;
   /** A container that does not run, or is gone, counts as killed. */
   kill(container: string): Promise<void>;
   /** Kill and remove with its anonymous volumes. Resolves `busy` when another removal is under way. */
@@ -299,6 +302,27 @@ export function createEngineClient({ socketPath, deadlines, metrics }: EngineCli
             running: state.Running,
             oomKilled: state.OOMKilled,
             exitCode: state.ExitCode,
+          };
+        },
+        repeatable,
+      );
+    },
+    bounds(container) {
+      return ask(
+        "stats",
+        deadlines.inspectMs,
+        null,
+        async (docker, abortSignal) => {
+          const path = `/containers/${encodeURIComponent(container)}/stats?stream=false&one-shot=true`;
+          const stats = await get<Record<string, { readonly limit?: unknown } | undefined>>(
+            docker,
+            path,
+            abortSignal,
+          );
+          const bound = (limit: unknown) => (typeof limit === "number" && limit > 0 ? limit : null);
+          return {
+            memoryBytes: bound(stats["memory_stats"]?.limit),
+            pids: bound(stats["pids_stats"]?.limit),
           };
         },
         repeatable,

@@ -12,6 +12,7 @@ export type EngineOperation =
   | "start"
   | "ready"
   | "inspect"
+  | "stats"
   | "kill"
   | "remove"
   | "list";

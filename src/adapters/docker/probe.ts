@@ -27,6 +27,8 @@ export interface ProbeDeps {
   readonly prepare: (purpose: ContainerPurpose, signal: AbortSignal) => Promise<ReadyContainer>;
   readonly owner: ContainerOwner;
   readonly newName: () => string;
+  /** Limits that an OCI runtime was found not to enforce. */
+  readonly missingLimits: (ociRuntime: string | null) => readonly string[];
   readonly clock: Clock;
   readonly probeUid: number;
   readonly probeGid: number;
@@ -140,7 +142,8 @@ async function probeWorkspaces(
     workspacePath: workspace.path,
     uid,
     gid,
-    profile,
+    // The probe looks at the runtime; whether a profile accepts what it finds is judged for each.
+    profile: { ...profile, acceptsUnenforcedLimits: true },
     commandId: null,
     deadlineMs: deps.clock.nowMs() + PROBE_DEADLINE_MS,
   };
@@ -165,7 +168,11 @@ async function probeWorkspaces(
     return sentinelProblem(end, workspace.secret);
   } catch (error) {
     const fault = engineFault("ready", error);
-    if (fault.code !== "mount_refused") return `a container can't be made: ${fault.message}`;
+    if (fault.code !== "mount_refused") {
+      const by =
+        profile.ociRuntime === null ? "" : ` by the OCI runtime ${JSON.stringify(profile.ociRuntime)}`;
+      return `a container can't be made${by}: ${fault.message}`;
+    }
     return (await seesInit(deps, purpose, image))
       ? "the engine does not see the workspaces root: the directory is missing on its side"
       : "the engine does not see bailiff-init at the configured path";
@@ -209,7 +216,9 @@ export async function probeEngine(
       faults.push(`${named}: its image declares a volume where Bailiff mounts its own`);
     }
     if (profile.ociRuntime !== null && !abilities.runtimes.includes(profile.ociRuntime)) {
-      faults.push(`${named}: the engine does not know its OCI runtime`);
+      faults.push(
+        `${named}: the engine does not know its OCI runtime ${JSON.stringify(profile.ociRuntime)}; it knows ${abilities.runtimes.toSorted().join(", ")}`,
+      );
     }
     if (profile.network !== "none" && !(await engine.networkExists(profile.network))) {
       faults.push(`${named}: the engine does not know its network`);
@@ -227,11 +236,24 @@ export async function probeEngine(
       if (problem !== null) problems.push(problem);
     }
   }
+  const warnings: string[] = [];
+  for (const profile of profiles) {
+    const missing = deps.missingLimits(profile.ociRuntime);
+    if (missing.length === 0) continue;
+    const runtime =
+      profile.ociRuntime === null
+        ? "default OCI runtime"
+        : `OCI runtime ${JSON.stringify(profile.ociRuntime)}`;
+    const found = `profile ${JSON.stringify(profile.name)}: the engine's ${runtime} does not enforce its limits on ${missing.join(", ")}`;
+    if (profile.acceptsUnenforcedLimits === true) warnings.push(`${found}, which the profile accepts`);
+    else problems.push(`${found}; run it with cgroups, or set the profile's accept_unenforced_limits`);
+  }
   return {
     engineId: abilities.engineId,
     apiVersion,
     engineVersion,
     cgroupVersion: abilities.cgroupVersion,
     problems,
+    warnings,
   };
 }

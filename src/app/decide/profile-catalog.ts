@@ -37,6 +37,7 @@ export function findProfile(
     imageDigest: image.slice(image.indexOf("sha256:")),
     network: written?.network ?? "none",
     ociRuntime: written?.runtime ?? null,
+    acceptsUnenforcedLimits: written?.accept_unenforced_limits ?? false,
     limits: {
       memoryBytes: limits.memory_bytes ?? DEFAULT_CONTAINER_LIMITS.memoryBytes,
       pids: limits.pids ?? DEFAULT_CONTAINER_LIMITS.pids,

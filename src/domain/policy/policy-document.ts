@@ -212,7 +212,15 @@ const byteCount = z.number().int().positive();
 const profile = z.strictObject({
   image: z.string().regex(/^[^\s@]+@sha256:[0-9a-f]{64}$/, "an image pinned by digest: name@sha256:…"),
   network: z.string().default("none"),
-  runtime: z.string().optional(),
+  runtime: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, "an OCI runtime's name as the engine knows it")
+    .optional()
+    .describe("The OCI runtime, as the engine knows it."),
+  accept_unenforced_limits: z
+    .boolean()
+    .default(false)
+    .describe("Run even where the OCI runtime does not enforce memory, processes and CPU time."),
   pool: z.string().optional(),
   read_only_roots: z.array(z.string().regex(/^\/[^\0]+$/, "an absolute path")).default([]),
   limits: z

@@ -32,6 +32,7 @@ describe("the probe", () => {
       engineVersion: expect.stringMatching(/^\d+\./),
       cgroupVersion: expect.stringMatching(/^[12]$/),
       problems: [],
+      warnings: [],
     });
   });
 
