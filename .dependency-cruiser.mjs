@@ -94,7 +94,8 @@ export default {
     {
       name: "client-needs-nothing",
       severity: "error",
-      comment: "What is imported for its types alone is gone at run time: the client runs wherever fetch does",
+      comment:
+        "What is imported for its types alone is gone at run time: the client runs wherever fetch does",
       from: { path: "^src/client/" },
       to: { pathNot: "^src/client/", dependencyTypesNot: ["type-only"] },
     },

@@ -34,12 +34,15 @@ const sessions = await Promise.all(
 );
 try {
   const [first] = sessions;
-  const files = ((first && (await stdoutOf(first.session_id, ["ls"]))) ?? "").split("\n").filter(Boolean);
+  const listed = first === undefined ? null : await stdoutOf(first.session_id, ["ls", "-p"]);
+  const files = (listed ?? "").split("\n").filter((name) => name !== "" && !name.endsWith("/"));
   let lines = 0;
   await Promise.all(
     sessions.map(async ({ session_id }) => {
-      for (let file = files.pop(); file !== undefined; file = files.pop())
-        lines += Number.parseInt((await stdoutOf(session_id, ["wc", "-l", file])) ?? "0", 10);
+      for (let file = files.pop(); file !== undefined; file = files.pop()) {
+        const counted = await stdoutOf(session_id, ["wc", "-l", file]);
+        lines += Number.parseInt(counted ?? "0", 10);
+      }
     }),
   );
   console.log(`${lines} lines`);

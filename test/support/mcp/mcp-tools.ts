@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { installPinnedTools } from "../pinned-tools.js";
 
 const run = promisify(execFile);
 const PINNED = fileURLToPath(new URL("./tools", import.meta.url));
-const DIRECTORY = fileURLToPath(new URL("../../../.bailiff/mcp-tools", import.meta.url));
 const RUN_LIMIT_MS = 120_000;
 
 /** How a program of the official tools ended. */
@@ -26,17 +26,7 @@ export interface McpTools {
 
 /** Installs the pinned versions where they are not there yet, which takes about a minute. */
 export async function installMcpTools(): Promise<McpTools> {
-  const lock = await readFile(join(PINNED, "package-lock.json"), "utf8");
-  const marker = join(DIRECTORY, "installed-lock.json");
-  if ((await readFile(marker, "utf8").catch(() => "")) !== lock) {
-    await mkdir(DIRECTORY, { recursive: true });
-    await cp(PINNED, DIRECTORY, { recursive: true });
-    // No scripts: nothing here needs one. The Node.js that the programs ask for is installed beside them.
-    const options = ["--ignore-scripts", "--engine-strict=false", "--no-audit", "--no-fund"];
-    await run("npm", ["ci", ...options], { cwd: DIRECTORY });
-    await writeFile(marker, lock);
-  }
-  const modules = join(DIRECTORY, "node_modules");
+  const modules = await installPinnedTools("mcp-tools", PINNED);
   const node = join(modules, `node-linux-${process.arch}`, "bin", "node");
   return {
     async run(name, args) {
