@@ -14,6 +14,7 @@ export function createSimulatedRuntime(containerMs: number): ContainerRuntime {
         purpose,
         createdAtMs: Date.now(),
         isHealthy: () => true,
+        answers: async () => true,
         async run() {
           await new Promise((resolve) => setTimeout(resolve, containerMs));
           return {

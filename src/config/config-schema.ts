@@ -129,6 +129,31 @@ const docker = z.strictObject({
   ),
 });
 
+const warm = z.strictObject({
+  max_containers: whole(
+    "containers",
+    0,
+    1_024,
+    8,
+    "Containers that wait, ready, for a command of their workspace and profile; each costs the host a few MiB. 0 makes none ahead.",
+  ),
+  max_memory_bytes: whole(
+    "bytes",
+    0,
+    2 ** 50,
+    4096 * MIB,
+    "Bound on the memory limits of all that wait, together: what they could use once their commands come.",
+  ),
+  max_age_ms: whole("ms", 1_000, DAY_MS, 600_000, "One that has waited for longer is replaced."),
+  idle_ms: whole(
+    "ms",
+    1_000,
+    DAY_MS,
+    300_000,
+    "Without a command for this long, a workspace and profile has none waiting.",
+  ),
+});
+
 const worker = z.strictObject({
   concurrency: whole("commands", 1, 256, 4, "Commands one worker runs at once."),
   pools: z
@@ -172,6 +197,7 @@ const worker = z.strictObject({
     30_000,
     "A queue entry whose worker is silent for this long is handed out again; harmless, as the claim decides.",
   ),
+  warm: warm.prefault({}).meta({ description: "Containers made before their command." }),
 });
 
 const policy = z.strictObject({

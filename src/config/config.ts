@@ -54,6 +54,14 @@ export interface Config {
     readonly sweepMs: number;
     readonly queueLockMs: number;
     readonly probePort: number | null;
+    readonly warm: {
+      /** 0 for none. */
+      readonly maxContainers: number;
+      /** Of their memory limits together. */
+      readonly maxMemoryBytes: number;
+      readonly maxAgeMs: number;
+      readonly idleMs: number;
+    };
   };
   /** Empty means the default policy that ships. */
   readonly policy: { readonly files: readonly string[] };

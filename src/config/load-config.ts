@@ -218,6 +218,12 @@ function toConfig(document: ConfigDocument): Config {
       sweepMs: document.worker.sweep_ms,
       queueLockMs: document.worker.queue_lock_ms,
       probePort: document.worker.probe_port,
+      warm: {
+        maxContainers: document.worker.warm.max_containers,
+        maxMemoryBytes: document.worker.warm.max_memory_bytes,
+        maxAgeMs: document.worker.warm.max_age_ms,
+        idleMs: document.worker.warm.idle_ms,
+      },
     },
     policy: { files: document.policy.files },
     images: document.images,

@@ -7,7 +7,8 @@ import { createActiveCommands } from "../app/execute/active-commands.js";
 import { createColdContainers } from "../app/execute/cold-containers.js";
 import { createExecuteCommand } from "../app/execute/execute-command.js";
 import { createHeldCommands } from "../app/execute/held-commands.js";
-import { createRecheckCommand } from "../app/execute/recheck-command.js";
+import { createRecheckCommand, longestContainerMs } from "../app/execute/recheck-command.js";
+import { createWarmContainers } from "../app/execute/warm-containers.js";
 import type { ReadinessCheck } from "../app/readiness.js";
 import { createDeadWorkers } from "../app/recovery/dead-workers.js";
 import { createSweepContainers } from "../app/recovery/sweep-containers.js";
@@ -23,6 +24,9 @@ import { claimToSendMs, createDutyFactory, createRecoveryDuties } from "./recove
 const RECORD_MARGIN_MS = 3_000;
 /** After the grace, for the engine to remove what is left and for rounds under way; the sweeper of a peer does the rest. */
 const TIDY_LIMIT_MS = 5_000;
+
+/** How often age, health and demand of waiting containers are looked at when nothing else is going on. */
+const KEEP_WARM_MS = 1_000;
 
 /** A preparation is four engine calls and the wait for bailiff-init. */
 function creationGraceMs(config: Config): number {
@@ -76,7 +80,17 @@ export async function startWorker(
   const draining = new AbortController();
   let isGivingUp = false;
   const active = createActiveCommands();
-  const containers = createColdContainers({ runtime, startsAtOnce: startsAtOnce(), log, metrics });
+  const cold = createColdContainers({ runtime, startsAtOnce: startsAtOnce(), log, metrics });
+  const { maxContainers, maxMemoryBytes, maxAgeMs, idleMs } = config.worker.warm;
+  const containers = createWarmContainers({
+    cold,
+    terms: { containers: maxContainers, memoryBytes: maxMemoryBytes, maxAgeMs, idleMs },
+    lifetimeMs: maxAgeMs + longestContainerMs(config.limits),
+    clock,
+    later: (delayMs, work) => void setTimeout(work, delayMs).unref(),
+    draining: draining.signal,
+    metrics,
+  });
   const deadWorkers = createDeadWorkers({ leases: stores.leases });
   const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
   const renewLease = async () => {
@@ -108,7 +122,8 @@ export async function startWorker(
     createSweepContainers({
       runtime,
       deadWorkers,
-      heldHere: () => new Set([...active.containerIds(), ...containers.containerIds()]),
+      heldHere: () => new Set([...active.containerIds(), ...cold.containerIds()]),
+      present: cold.present,
       workerId,
       creationGraceMs: creationGraceMs(config),
       clock,
@@ -116,6 +131,7 @@ export async function startWorker(
       metrics,
     }),
   );
+  const keepWarm = duty("keep-warm", KEEP_WARM_MS, async () => containers.review());
   const recovery = createRecoveryDuties(foundation, {
     deadWorkers,
     engine: { engineId: engine.engineId, runtime },
@@ -164,7 +180,7 @@ export async function startWorker(
       metrics,
     }),
   );
-  for (const each of [heartbeat, sweep, ...recovery]) each.start();
+  for (const each of [heartbeat, sweep, keepWarm, ...recovery]) each.start();
   for (const consumer of consumers) await consumer.start(execute);
   log.info({ pools: config.worker.pools, concurrency: config.worker.concurrency }, "worker takes commands");
 
@@ -192,7 +208,7 @@ export async function startWorker(
       clearTimeout(lastMoment);
       await endCancels();
       await within(TIDY_LIMIT_MS, () =>
-        Promise.all([...[sweep, ...recovery].map((each) => each.stop()), containers.settled()]),
+        Promise.all([...[sweep, keepWarm, ...recovery].map((each) => each.stop()), containers.settled()]),
       );
       await heartbeat.stop();
       // Without Redis the lease ends by itself.

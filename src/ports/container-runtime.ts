@@ -24,12 +24,16 @@ export interface ContainerPurpose {
   readonly workspaceId: string;
   /** As the engine sees it; must exist. */
   readonly workspacePath: string;
+  /** Which directory that is; another one that takes its place has another. */
+  readonly workspaceIdentity: string;
   /** Owner of the workspace, the uid the command runs as; never 0. */
   readonly uid: number;
   readonly gid: number;
   readonly profile: RuntimeProfile;
   /** Null for a container that waits for a command. */
   readonly commandId: string | null;
+  /** A container to try the engine with, made by a worker that may not hold a lease yet. */
+  readonly isProbe?: true;
   /** After this a sweeper may remove it whoever holds it. */
   readonly deadlineMs: number;
 }
@@ -71,6 +75,8 @@ export interface ReadyContainer {
   readonly createdAtMs: number;
   /** False once the attach stream ended, an unexpected frame came, or it was used. Synchronous, no I/O. */
   isHealthy(): boolean;
+  /** Whether its bailiff-init answers in time, which one that is dead or frozen does not. For an unused one; never rejects. */
+  answers(withinMs: number): Promise<boolean>;
   /**
    * Send the argv and resolve with the end; never rejects. Resolves at bailiff-init's report, before the engine
    * notices. Call at most once. Aborting the signal kills the command (the end is then the report, or lost).
@@ -86,6 +92,7 @@ export interface ContainerListing {
   readonly state: "created" | "running" | "exited" | "dead" | "other";
   readonly workerId: string | null;
   readonly commandId: string | null;
+  readonly isProbe: boolean;
   readonly createdAtMs: number;
   readonly deadlineMs: number | null;
 }

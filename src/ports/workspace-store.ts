@@ -36,8 +36,14 @@ export interface WorkspaceStore {
   get(tenant: string, workspaceId: string): Promise<Workspace | null>;
   /** Remove with everything in it, following no link. False when there was none. */
   remove(tenant: string, workspaceId: string): Promise<boolean>;
-  /** Absolute path as this process and the engine see it; rejects with WorkspaceFault when it is missing, a link, or root's. */
-  locate(tenant: string, workspaceId: string): Promise<{ path: string; uid: number; gid: number }>;
+  /**
+   * Absolute path as this process and the engine see it; rejects with WorkspaceFault when it is missing, a link, or root's.
+   * `identity` tells this directory from any other that had or will have its name.
+   */
+  locate(
+    tenant: string,
+    workspaceId: string,
+  ): Promise<{ path: string; identity: string; uid: number; gid: number }>;
   /** Where each candidate really leads. Never throws for what the workspace contains. */
   facts(tenant: string, workspaceId: string, candidates: readonly string[]): Promise<WorkspaceFacts>;
   /** Whether a canonical relative path is a directory inside the workspace now. */

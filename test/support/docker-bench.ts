@@ -124,6 +124,7 @@ export async function createDockerBench(
       tenant: "tenant-a",
       workspaceId: "workspace-a",
       workspacePath: workspace.path,
+      workspaceIdentity: workspace.path,
       uid: workspace.uid,
       gid: workspace.gid,
       profile,

@@ -5,8 +5,10 @@ export const frameType = {
   stdout: 0x03,
   stderr: 0x04,
   report: 0x05,
+  pong: 0x06,
   request: 0x10,
   cancel: 0x11,
+  ping: 0x12,
 } as const;
 
 /** Values of a report's `kind`. */

@@ -17,8 +17,10 @@ enum frame_type {
     FRAME_STDOUT = 0x03,
     FRAME_STDERR = 0x04,
     FRAME_REPORT = 0x05,
+    FRAME_PONG = 0x06,
     FRAME_REQUEST = 0x10,
     FRAME_CANCEL = 0x11,
+    FRAME_PING = 0x12,
 };
 
 struct frame_header {

@@ -38,7 +38,13 @@ static enum intake_state header_complete(struct intake *intake)
         intake->header_bytes = 0;
         return INTAKE_CANCEL;
     }
-    if (header.type != FRAME_REQUEST)
+    if (header.type == FRAME_PING && !intake->request_taken) {
+        if (header.length != 0)
+            return bad(intake, "ping frame has a payload");
+        intake->header_bytes = 0;
+        return INTAKE_PING;
+    }
+    if (header.type != FRAME_REQUEST && header.type != FRAME_PING)
         return bad(intake, "unknown frame type");
     if (intake->request_taken)
         return bad(intake, "unexpected bytes after the request");

@@ -1,4 +1,4 @@
-/* What the broker sends, taken in as it arrives: first the REQUEST, later only CANCEL. */
+/* What the broker sends, taken in as it arrives: PINGs, then the REQUEST, later only CANCEL. */
 #ifndef BAILIFF_INTAKE_H
 #define BAILIFF_INTAKE_H
 
@@ -12,6 +12,7 @@ enum intake_state {
     INTAKE_MORE,      /* the frame is not complete */
     INTAKE_REQUEST,   /* `payload` holds `length` bytes of a REQUEST */
     INTAKE_CANCEL,
+    INTAKE_PING,
     INTAKE_BAD,       /* `problem` says why; nothing more may be read */
     INTAKE_EOF,       /* the broker closed its end between two frames */
     INTAKE_TRUNCATED, /* the broker closed its end inside a frame */

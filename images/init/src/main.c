@@ -146,6 +146,7 @@ static enum waiting judge_intake(enum intake_state state)
         return WAITING_BAD;
     case INTAKE_EOF:
     case INTAKE_MORE:
+    case INTAKE_PING:
         break;
     }
     return WAITING_QUIET_END;
@@ -177,7 +178,11 @@ static enum waiting await_request(void)
         if (fds[1].revents != 0) {
             enum intake_state state = intake_read(&init.intake, STDIN_FILENO);
 
-            if (state != INTAKE_MORE)
+            if (state == INTAKE_PING) {
+                /* An owner that asks without end and reads nothing has no claim on this container. */
+                if (!outbox_put(&init.outbox, FRAME_PONG, NULL, 0))
+                    return WAITING_QUIET_END;
+            } else if (state != INTAKE_MORE)
                 return judge_intake(state);
         }
     }
@@ -258,6 +263,7 @@ static enum ending run_until_ending(void)
             case INTAKE_TRUNCATED:
                 return ENDING_OWNER_GONE;
             case INTAKE_REQUEST:
+            case INTAKE_PING:
             case INTAKE_BAD:
                 return ENDING_PROTOCOL;
             }
@@ -455,6 +461,7 @@ static int serve(void)
     case INTAKE_EOF:
         return report_nothing_ran(KIND_OWNER_GONE, STAGE_NONE, 0, "");
     case INTAKE_REQUEST:
+    case INTAKE_PING:
     case INTAKE_BAD:
     case INTAKE_TRUNCATED:
         return report_nothing_ran(KIND_BAD_REQUEST, STAGE_REQUEST, 0, "unexpected bytes after the request");

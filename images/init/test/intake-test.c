@@ -54,13 +54,14 @@ static void expect_bad(const uint8_t header[8], const char *problem)
 
 static void bad_headers_are_refused_before_any_payload(void)
 {
-    expect_bad((const uint8_t[8]){0x12, 0, 0, 0, 0, 0, 0, 1}, "unknown frame type");
+    expect_bad((const uint8_t[8]){0x13, 0, 0, 0, 0, 0, 0, 1}, "unknown frame type");
     expect_bad((const uint8_t[8]){'G', 'E', 'T', ' ', '/', ' ', 'H', 'T'}, "frame header is malformed");
     expect_bad((const uint8_t[8]){0x10, 0, 0, 1, 0, 0, 0, 1}, "frame header is malformed");
     expect_bad((const uint8_t[8]){0x10, 0, 0, 0, 0, 0, 0, 0}, "request is truncated");
     expect_bad((const uint8_t[8]){0x10, 0, 0, 0, 0, 0x40, 0, 1}, "request is too large");
     expect_bad((const uint8_t[8]){0x10, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}, "request is too large");
     expect_bad((const uint8_t[8]){0x11, 0, 0, 0, 0, 0, 0, 1}, "cancel frame has a payload");
+    expect_bad((const uint8_t[8]){0x12, 0, 0, 0, 0, 0, 0, 1}, "ping frame has a payload");
 }
 
 static void the_largest_request_is_taken(void)
@@ -89,8 +90,26 @@ static void a_second_request_is_refused(void)
     free(intake.payload);
 }
 
+static void pings_come_before_the_request_only(void)
+{
+    static const uint8_t bytes[] = {0x12, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 1, 'a', 0x12, 0, 0, 0, 0, 0, 0, 0};
+
+    for (size_t piece = 1; piece <= sizeof bytes; piece++) {
+        struct intake intake;
+        size_t used;
+
+        intake_start(&intake);
+        CHECK(feed(&intake, bytes, 8, piece, &used) == INTAKE_PING);
+        CHECK(feed(&intake, bytes + 8, 9, piece, &used) == INTAKE_REQUEST);
+        CHECK(feed(&intake, bytes + 17, 8, piece, &used) == INTAKE_BAD);
+        CHECK(strcmp(intake.problem, "unexpected bytes after the request") == 0);
+        free(intake.payload);
+    }
+}
+
 int main(void)
 {
+    pings_come_before_the_request_only();
     a_request_and_what_follows_are_kept_apart();
     bad_headers_are_refused_before_any_payload();
     the_largest_request_is_taken();

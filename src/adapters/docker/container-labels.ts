@@ -5,6 +5,8 @@ export const LABEL = {
   command: "bailiff.command",
   workspace: "bailiff.workspace",
   tenant: "bailiff.tenant",
+  /** On a container that only tries the engine. */
+  probe: "bailiff.probe",
   /** Milliseconds since the epoch. */
   deadline: "bailiff.deadline",
 } as const;

@@ -167,6 +167,7 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
         state: listedState(state),
         workerId: labels[LABEL.worker] ?? null,
         commandId: labels[LABEL.command] ?? null,
+        isProbe: labels[LABEL.probe] !== undefined,
         createdAtMs,
         deadlineMs: labelledTime(labels[LABEL.deadline]),
       }));

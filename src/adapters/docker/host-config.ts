@@ -137,6 +137,7 @@ export function buildContainerSpec(
       [LABEL.workspace]: purpose.workspaceId,
       [LABEL.deadline]: String(purpose.deadlineMs),
       ...(purpose.commandId === null ? {} : { [LABEL.command]: purpose.commandId }),
+      ...(purpose.isProbe === true ? { [LABEL.probe]: "yes" } : {}),
     },
     HostConfig: {
       ...(profile.ociRuntime === null ? {} : { Runtime: profile.ociRuntime }),

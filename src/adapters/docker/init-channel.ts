@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { InitReport } from "../../domain/outcome.js";
-import { createInitFrameDecoder } from "./init-frames.js";
+import { createInitFrameDecoder, encodePing } from "./init-frames.js";
 import { createMultiplexParser } from "./multiplex-parser.js";
 import { ProtocolViolation } from "./protocol-violation.js";
 
@@ -25,6 +25,8 @@ export interface InitChannel {
   listen(listener: ChannelListener): void;
   /** Sends a request or a cancel; a report may follow. */
   send(frame: Uint8Array): void;
+  /** Asks whether bailiff-init still waits for its request; resolves at its answer, rejects where the channel ends first. */
+  ping(): Promise<void>;
   /** Whole bytes received so far, to see whether more is still coming in. */
   receivedBytes(): number;
   /** What the container wrote outside the protocol, such as an OCI runtime's complaint; for the log only. */
@@ -42,6 +44,7 @@ export function createInitChannel(socket: Duplex): InitChannel {
   const stray: Uint8Array[] = [];
   let strayBytes = 0;
   let settleReady: { resolve: () => void; reject: (why: ProtocolViolation) => void } | null = null;
+  const pings: { resolve: () => void; reject: (why: ProtocolViolation) => void }[] = [];
   const ready = new Promise<void>((resolve, reject) => {
     settleReady = { resolve, reject };
   });
@@ -54,6 +57,8 @@ export function createInitChannel(socket: Duplex): InitChannel {
     settleReady?.reject(
       new ProtocolViolation(violation ?? "the attach stream ended before the container was ready"),
     );
+    for (const ping of pings.splice(0))
+      ping.reject(new ProtocolViolation("the attach stream ended before the answer"));
     socket.destroy();
     if (!reported) listener?.closed(violation);
   };
@@ -61,6 +66,7 @@ export function createInitChannel(socket: Duplex): InitChannel {
   const decoder = createInitFrameDecoder({
     ready: () => settleReady?.resolve(),
     started: () => {},
+    pong: () => pings.shift()?.resolve(),
     stdout: (slice) => listener?.stdout(slice),
     stderr: (slice) => listener?.stderr(slice),
     report: (report) => {
@@ -103,6 +109,14 @@ export function createInitChannel(socket: Duplex): InitChannel {
       if (!open) return;
       decoder.expectReport();
       socket.write(frame);
+    },
+    ping() {
+      if (!open) return Promise.reject(new ProtocolViolation("the attach stream has ended"));
+      return new Promise((resolve, reject) => {
+        pings.push({ resolve, reject });
+        decoder.expectPong();
+        socket.write(encodePing());
+      });
     },
     receivedBytes: () => received,
     strayText: () => Buffer.concat(stray).toString("utf8"),

@@ -23,8 +23,10 @@ const FRAME = {
   stdout: 0x03,
   stderr: 0x04,
   report: 0x05,
+  pong: 0x06,
   request: 0x10,
   cancel: 0x11,
+  ping: 0x12,
 };
 
 const KINDS: Readonly<Record<number, InitReport["kind"]>> = {
@@ -144,6 +146,11 @@ export function encodeCancel(): Buffer {
   return Buffer.from([FRAME.cancel, 0, 0, 0, 0, 0, 0, 0]);
 }
 
+/** The frame that asks an init without a request whether it still waits. */
+export function encodePing(): Buffer {
+  return Buffer.from([FRAME.ping, 0, 0, 0, 0, 0, 0, 0]);
+}
+
 /** What arrived. A slice is only valid during the call. */
 export interface InitFrameSink {
   ready(): void;
@@ -151,6 +158,7 @@ export interface InitFrameSink {
   stdout(slice: Uint8Array): void;
   stderr(slice: Uint8Array): void;
   report(report: InitReport): void;
+  pong(): void;
 }
 
 /** Takes init's frames apart and holds them to their order, however their bytes are cut. */
@@ -159,6 +167,8 @@ export interface InitFrameDecoder {
   push(slice: Uint8Array): void;
   /** From now on a report may come: the broker has sent a request or a cancel. */
   expectReport(): void;
+  /** One pong more may come: the broker has sent a ping. */
+  expectPong(): void;
 }
 
 function safeNumber(value: bigint): number {
@@ -224,6 +234,7 @@ export function createInitFrameDecoder(sink: InitFrameSink): InitFrameDecoder {
   let payloadFilled = 0;
   let payloadLength = 0;
   let type = 0;
+  let pongsDue = 0;
   let stage: "booting" | "idle" | "asked" | "started" | "reported" = "booting";
 
   const accept = () => {
@@ -247,6 +258,8 @@ export function createInitFrameDecoder(sink: InitFrameSink): InitFrameDecoder {
       case FRAME.stdout:
       case FRAME.stderr:
         return allowed(stage === "started", 1, OUTPUT_MAX_BYTES);
+      case FRAME.pong:
+        return allowed(pongsDue > 0 && (stage === "idle" || stage === "asked"), 0, 0);
       case FRAME.report:
         return allowed(stage === "asked" || stage === "started", REPORT_FIXED_BYTES, payload.length);
       default:
@@ -265,6 +278,9 @@ export function createInitFrameDecoder(sink: InitFrameSink): InitFrameDecoder {
       case FRAME.started:
         stage = "started";
         return sink.started();
+      case FRAME.pong:
+        pongsDue -= 1;
+        return sink.pong();
       case FRAME.report: {
         const report = decodeReport(payload.subarray(0, payloadLength));
         if (NEEDS_START.has(report.kind) && stage !== "started") {
@@ -304,6 +320,9 @@ export function createInitFrameDecoder(sink: InitFrameSink): InitFrameDecoder {
     },
     expectReport() {
       if (stage === "idle") stage = "asked";
+    },
+    expectPong() {
+      pongsDue += 1;
     },
   };
 }

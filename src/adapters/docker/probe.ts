@@ -140,11 +140,13 @@ async function probeWorkspaces(
     tenant: "bailiff",
     workspaceId: "probe",
     workspacePath: workspace.path,
+    workspaceIdentity: workspace.inner,
     uid,
     gid,
     // The probe looks at the runtime; whether a profile accepts what it finds is judged for each.
     profile: { ...profile, acceptsUnenforcedLimits: true },
     commandId: null,
+    isProbe: true,
     deadlineMs: deps.clock.nowMs() + PROBE_DEADLINE_MS,
   };
   const never = new AbortController().signal;

@@ -156,6 +156,20 @@ export function createReadyContainer(parts: ReadyContainerParts): ReadyContainer
     purpose,
     createdAtMs,
     isHealthy: () => !used && destroying === null && channel.isOpen(),
+    async answers(withinMs) {
+      if (used || destroying !== null) return false;
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<boolean>((resolve) => {
+        timer = setTimeout(() => resolve(false), withinMs);
+      });
+      const answered = channel.ping().then(
+        () => true,
+        () => false,
+      );
+      const alive = await Promise.race([answered, late]);
+      clearTimeout(timer);
+      return alive && !used && destroying === null && channel.isOpen();
+    },
     async run(request, signal) {
       if (used || destroying !== null) {
         return { kind: "lost", detail: "the container was used before", stdout: NOTHING, stderr: NOTHING };

@@ -172,6 +172,31 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
     labels: [],
     buckets: WAITS,
   },
+  bailiff_warm_containers: {
+    kind: "gauge",
+    help: "Containers made before their command: waiting for one, being started, being removed unused; and containers of any kind whose removal failed.",
+    labels: ["state"],
+  },
+  bailiff_warm_leases_total: {
+    kind: "counter",
+    help: "Containers given to commands: one that waited, one that was being started already, or one made for it.",
+    labels: ["result"],
+  },
+  bailiff_warm_skips_total: {
+    kind: "counter",
+    help: "Waiting containers that could not take a command any more: dead, silent, old, short of time, or no longer what is asked for.",
+    labels: ["reason"],
+  },
+  bailiff_warm_refills_total: {
+    kind: "counter",
+    help: "Containers made ahead, by whether they became ready.",
+    labels: ["result"],
+  },
+  bailiff_warm_evictions_total: {
+    kind: "counter",
+    help: "Waiting containers removed unused: dead, too old, idle, in the way of others, or at the worker's end.",
+    labels: ["reason"],
+  },
   bailiff_engine_call_seconds: {
     kind: "histogram",
     help: "Calls to the engine, by operation and result.",

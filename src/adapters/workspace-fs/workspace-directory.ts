@@ -84,6 +84,9 @@ function usable(found: Stats): { uid: number; gid: number } {
   return { uid: found.uid, gid: found.gid };
 }
 
+/** An inode's number is used again; with the time of its birth it is not. */
+const identityOf = (found: Stats) => `${found.dev}:${found.ino}:${found.birthtimeMs}`;
+
 /**
  * Directories `<root>/<tenant>/<workspace>`. Root and tenant directories are this process's own and closed to writes
  * of others, so an agent can neither rename its workspace nor put a link in its place; only what is inside is its own.
@@ -154,7 +157,7 @@ export async function createWorkspaceDirectory(deps: {
   const locate = async (tenant: string, workspaceId: string) => {
     const found = await look(tenant, workspaceId);
     if (found === null) throw missing();
-    return { path: pathOf(tenant, workspaceId), ...usable(found) };
+    return { path: pathOf(tenant, workspaceId), identity: identityOf(found), ...usable(found) };
   };
 
   return {

@@ -3,6 +3,7 @@ import type { CommandRecord } from "../../domain/command.js";
 import type { SessionGrant } from "../../domain/decision/grant.js";
 import { type HardenedGit, hardenGit } from "../../domain/git-guard/harden-git.js";
 import { type RepositoryFacts, repositoryVerdict } from "../../domain/git-guard/repository-verdict.js";
+import type { ServiceLimits } from "../../domain/limits.js";
 import type { Clock } from "../../ports/clock.js";
 import type { SessionStore } from "../../ports/session-store.js";
 import type { WorkspaceStore } from "../../ports/workspace-store.js";
@@ -17,6 +18,11 @@ const SAFE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 const HOME = "/home/agent";
 /** How long after its own limits a container may be removed by anybody's sweeper. */
 const DEADLINE_MARGIN_MS = 60_000;
+
+/** The longest a container can be needed from its lease on. */
+export function longestContainerMs(limits: ServiceLimits): number {
+  return limits.hardTimeoutMs + limits.graceMs + DEADLINE_MARGIN_MS;
+}
 
 /**
  * Decides a queued command again, with the policy, the session and the workspace as this worker finds them now.
@@ -36,7 +42,7 @@ export function createRecheckCommand(deps: {
   return async (record) => {
     const session = await deps.sessions.get(record.tenant, record.sessionId);
     if (session === null) return refuse("the session is gone");
-    let located: { path: string; uid: number; gid: number };
+    let located: { path: string; identity: string; uid: number; gid: number };
     try {
       located = await deps.workspaces.locate(record.tenant, record.workspaceId);
     } catch (error) {
@@ -91,6 +97,7 @@ export function createRecheckCommand(deps: {
           tenant: record.tenant,
           workspaceId: record.workspaceId,
           workspacePath: located.path,
+          workspaceIdentity: located.identity,
           uid: located.uid,
           gid: located.gid,
           profile: withinMemory(profile, session.budget.maxMemoryBytes),

@@ -5,6 +5,8 @@ export interface StartGate {
    * then nothing has been entered.
    */
   enter(signal: AbortSignal): Promise<() => void>;
+  /** The way out, or null where nobody may enter at once: who comes this way waits for nobody and makes nobody wait in line. */
+  tryEnter(): (() => void) | null;
 }
 
 /** Builds an open gate. */
@@ -42,6 +44,11 @@ export function createStartGate(atOnce: number): StartGate {
         waiting.add(pass);
         signal.addEventListener("abort", giveUp, { once: true });
       });
+    },
+    tryEnter() {
+      if (inside >= atOnce) return null;
+      inside += 1;
+      return leave;
     },
   };
 }

@@ -12,6 +12,8 @@ export function createSweepContainers(deps: {
   readonly runtime: ContainerRuntime;
   readonly deadWorkers: DeadWorkers;
   readonly heldHere: () => ReadonlySet<string>;
+  /** Told what the engine still has at the end of a round. */
+  readonly present: (containerIds: ReadonlySet<string>) => void;
   readonly workerId: string;
   /** A container younger than this may belong to a call that is still under way. */
   readonly creationGraceMs: number;
@@ -24,18 +26,21 @@ export function createSweepContainers(deps: {
     if (container.workerId === deps.workerId) {
       return !deps.heldHere().has(container.containerId) && !isYoung;
     }
-    // A worker makes containers for no command before it holds its first lease, to see whether the engine is fit.
-    if (container.commandId === null && isYoung) return false;
+    // A worker tries its engine before it holds its first lease.
+    if (container.isProbe && isYoung) return false;
     return container.workerId === null || deps.deadWorkers.isDead(container.workerId);
   };
 
   return async () => {
     let removed = 0;
-    for (const container of await deps.runtime.list()) {
+    const listed = await deps.runtime.list();
+    const present = new Set(listed.map(({ containerId }) => containerId));
+    for (const container of listed) {
       if (!(await isAbandoned(container, deps.clock.nowMs()))) continue;
       try {
         await deps.runtime.remove(container.containerId);
         removed += 1;
+        present.delete(container.containerId);
         deps.metrics.count("bailiff_containers_swept_total");
         deps.log.warn(
           {
@@ -53,6 +58,7 @@ export function createSweepContainers(deps: {
         );
       }
     }
+    deps.present(present);
     return removed;
   };
 }

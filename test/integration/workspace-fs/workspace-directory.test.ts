@@ -122,12 +122,27 @@ describe("a workspace", () => {
     await expect(asRunner(`ls ${root}`), "listing tenants").rejects.toThrow();
   });
 
+  it("that is removed and made again under its name has another identity, and the same while it stays", async () => {
+    await store.ensure("acme", "app", 0);
+    const { path, identity } = await store.locate("acme", "app");
+    await writeFile(join(path, "new"), "");
+    expect((await store.locate("acme", "app")).identity).toBe(identity);
+    const seen = new Set([identity]);
+    for (let life = 1; life <= 5; life += 1) {
+      await store.remove("acme", "app");
+      await store.ensure("acme", "app", 0);
+      seen.add((await store.locate("acme", "app")).identity);
+    }
+    expect(seen.size).toBe(6);
+  });
+
   it("that belongs to another user than the runner is taken as it is (FB-39)", async () => {
     await mkdir(join(root, "acme"), { mode: 0o711 });
     await mkdir(join(root, "acme", "app"), { mode: 0o700 });
     await chown(join(root, "acme", "app"), 1234, 1234);
     expect(await store.locate("acme", "app")).toEqual({
       path: join(root, "acme", "app"),
+      identity: expect.any(String),
       uid: 1234,
       gid: 1234,
     });

@@ -38,6 +38,7 @@ const purpose: ContainerPurpose = {
   tenant: "t",
   workspaceId: "w",
   workspacePath: "/w",
+  workspaceIdentity: "1:1:0",
   uid: 1,
   gid: 1,
   profile: {
@@ -81,6 +82,7 @@ function worker(
     purpose,
     createdAtMs: 0,
     isHealthy: () => true,
+    answers: async () => true,
     run: async () => {
       trace.push("argv sent");
       return (await parts.run?.()) ?? exited;

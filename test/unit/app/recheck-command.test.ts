@@ -45,7 +45,7 @@ function aWorker() {
   const workspaces = {
     locate: async () => {
       if (now.missing) throw new WorkspaceFault("not_a_directory", "the workspace is no directory");
-      return { path: "/w", uid: 1, gid: 1 };
+      return { path: "/w", identity: "1:1:0", uid: 1, gid: 1 };
     },
     facts: async () => lexicalOnlyFacts,
     contents: async () => ({ realCwd: ".", files: [] }),

@@ -7,6 +7,7 @@ const purpose: ContainerPurpose = {
   tenant: "acme",
   workspaceId: "site",
   workspacePath: "/srv/workspaces/acme/site",
+  workspaceIdentity: "1:1:0",
   uid: 10_001,
   gid: 10_002,
   profile: {

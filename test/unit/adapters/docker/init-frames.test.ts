@@ -51,6 +51,7 @@ function decode(chunks: readonly Buffer[], asked: "after_ready" | "never" = "aft
     stderr: (slice) => {
       seen.stderr += Buffer.from(slice).toString("latin1");
     },
+    pong: () => seen.events.push("pong"),
     report: (one) => {
       seen.events.push("report");
       seen.reports.push(one);

@@ -11,6 +11,7 @@ import { encodeFrame, frameType, reportKind } from "../../../support/init-protoc
 import { encodeReport } from "../../../support/report-bytes.js";
 
 const READY = encodeFrame(frameType.ready, Buffer.from([0, 0, 0, 1]));
+const PONG = encodeFrame(frameType.pong);
 const STARTED = encodeFrame(frameType.started);
 const multiplexed = (...frames: Buffer[]) => encodeFrame(1, Buffer.concat(frames));
 const report = (overrides: Parameters<typeof encodeReport>[0] = {}) =>
@@ -61,6 +62,7 @@ function createContainer(overrides: Partial<EngineClient> = {}) {
       tenant: "t",
       workspaceId: "w",
       workspacePath: "/w",
+      workspaceIdentity: "1:1:0",
       uid: 1,
       gid: 1,
       profile: {
@@ -119,6 +121,34 @@ describe("a ready container", () => {
     wire.receive(multiplexed(STARTED, report()));
     await running;
     expect(container.isHealthy()).toBe(false);
+  });
+
+  it("answers as long as its init does, and takes its one command after that", async () => {
+    const { container, wire } = await readyContainer();
+    const first = container.answers(500);
+    expect(wire.sentTypes()).toEqual([frameType.ping]);
+    wire.receive(multiplexed(PONG));
+    expect(await first).toBe(true);
+    const running = container.run(request, unaborted);
+    wire.receive(multiplexed(STARTED, report()));
+    expect((await running).kind).toBe("report");
+    expect(await container.answers(500)).toBe(false);
+  });
+
+  it("does not answer when its init is silent, its stream ends, or it speaks unasked", async () => {
+    const silent = await readyContainer();
+    const late = silent.container.answers(500);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(await late).toBe(false);
+    const ending = await readyContainer();
+    const ended = ending.container.answers(500);
+    ending.wire.socket.push(null);
+    expect(await ended).toBe(false);
+    const talking = await readyContainer();
+    talking.wire.receive(multiplexed(PONG));
+    await settle();
+    expect(talking.container.isHealthy()).toBe(false);
+    expect(await talking.container.answers(500)).toBe(false);
   });
 
   it("is unhealthy once its stream ends, or anything but silence comes", async () => {

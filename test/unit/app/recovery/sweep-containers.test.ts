@@ -13,6 +13,7 @@ const listed = (containerId: string, given: Partial<ContainerListing>): Containe
   state: "running",
   workerId: "wrk_dead",
   commandId: "cmd_1",
+  isProbe: false,
   createdAtMs: OLD_MS,
   deadlineMs: null,
   ...given,
@@ -21,7 +22,11 @@ const listed = (containerId: string, given: Partial<ContainerListing>): Containe
 /** Sweeps once as `wrk_me`, with `wrk_live` alive and everybody else dead; answers what was removed. */
 async function sweep(
   containers: readonly ContainerListing[],
-  given: { held?: readonly string[]; stuck?: string } = {},
+  given: {
+    held?: readonly string[];
+    stuck?: string;
+    present?: (containerIds: ReadonlySet<string>) => void;
+  } = {},
 ): Promise<string[]> {
   const removed: string[] = [];
   const runtime = {
@@ -39,6 +44,7 @@ async function sweep(
       isDead: async (workerId) => workerId !== "wrk_live",
     },
     heldHere: () => new Set(given.held ?? []),
+    present: (containerIds) => given.present?.(containerIds),
     workerId: "wrk_me",
     creationGraceMs: GRACE_MS,
     clock: { nowMs: () => NOW_MS },
@@ -54,10 +60,12 @@ test("a live peer's container stays, whatever its age and state (FB-45)", async 
   }
 });
 
-test("a dead worker's container goes, with a command at once, without one when no start can be under way (FB-45)", async () => {
+test("a dead worker's container goes, warm or with a command at once, one that tries the engine when no start can be under way (FB-45)", async () => {
   expect(await sweep([listed("ran", { createdAtMs: NOW_MS })])).toEqual(["ran"]);
-  expect(await sweep([listed("pooled", { commandId: null })])).toEqual(["pooled"]);
-  expect(await sweep([listed("probing", { commandId: null, createdAtMs: NOW_MS })])).toEqual([]);
+  expect(await sweep([listed("warm", { commandId: null, createdAtMs: NOW_MS })])).toEqual(["warm"]);
+  const probe = { commandId: null, isProbe: true };
+  expect(await sweep([listed("probed", probe)])).toEqual(["probed"]);
+  expect(await sweep([listed("probing", { ...probe, createdAtMs: NOW_MS })])).toEqual([]);
 });
 
 test("what was created and never started goes like the rest", async () => {

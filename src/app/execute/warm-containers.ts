@@ -1,0 +1,374 @@
+import { canonicalJson } from "../../domain/canonical-json.js";
+import { planWarm, type WarmRoom } from "../../domain/warm/plan-warm.js";
+import { type DemandTrack, demandAt, withCommand } from "../../domain/warm/warm-demand.js";
+import type { Clock } from "../../ports/clock.js";
+import type { ContainerPurpose, ReadyContainer, RuntimeProfile } from "../../ports/container-runtime.js";
+import { RuntimeFault } from "../../ports/container-runtime.js";
+import type { Metrics } from "../../ports/telemetry.js";
+import type { ColdContainers } from "./cold-containers.js";
+import type { ContainerLease } from "./execute-command.js";
+
+/** Bounds of one worker's warm containers; `containers` 0 is none at all. */
+export interface WarmTerms extends WarmRoom {
+  readonly maxAgeMs: number;
+  /** A kind of container that no command asked for in so long gets none. */
+  readonly idleMs: number;
+}
+
+/** A lease that has containers ready before they are asked for, and makes one where it has none. */
+export interface WarmContainers extends ContainerLease {
+  /** Removes what is dead, old or no longer wanted and makes what is missing. To be called now and then. */
+  review(): void;
+  /** How many wait for a command. */
+  waiting(): number;
+  /** Resolves when nothing is being made or removed any more. */
+  settled(): Promise<void>;
+}
+
+/** Behind a lease: the command that just got its container has the engine's cores first. */
+const REVIEW_DELAY_MS = 30;
+/** For bailiff-init's answer at a lease. A live one takes a fraction of a millisecond on an idle core. */
+const ANSWER_LIMIT_MS = 1_000;
+/** Until a start has been seen. */
+const FIRST_START_MS = 300;
+const START_MIN_MS = 50;
+const START_MAX_MS = 5_000;
+/** After a fault of the engine; doubles with each. */
+const FAULT_PAUSE_MS = 500;
+const FAULT_PAUSE_MAX_MS = 30_000;
+/** Kinds whose demand is kept; those asked for longest ago go first. */
+const KINDS_MAX = 1_024;
+
+/** Everything that makes two containers the same but for their command; what is forgotten here would be shared unseen. */
+function kindOf({
+  tenant,
+  workspaceId,
+  workspacePath,
+  workspaceIdentity,
+  uid,
+  gid,
+  profile,
+}: ContainerPurpose) {
+  const { name, image, imageDigest, network, ociRuntime, execInTmp = false, limits } = profile;
+  const whole: Required<RuntimeProfile> = {
+    name,
+    image,
+    imageDigest,
+    network,
+    ociRuntime,
+    execInTmp,
+    limits: { ...limits },
+  };
+  const place: Required<Omit<ContainerPurpose, "commandId" | "deadlineMs" | "isProbe">> = {
+    tenant,
+    workspaceId,
+    workspacePath,
+    workspaceIdentity,
+    uid,
+    gid,
+    profile: whole,
+  };
+  return canonicalJson(place);
+}
+
+interface Kind {
+  readonly purpose: ContainerPurpose;
+  readonly track: DemandTrack;
+}
+
+interface Start {
+  readonly kind: string;
+  readonly memoryBytes: number;
+  /** Null where it failed. */
+  readonly ready: Promise<ReadyContainer | null>;
+  /** Whether a command waits for it. */
+  adopted: boolean;
+}
+
+/**
+ * Keeps containers that wait for a command of their tenant, workspace, directory, owner and profile, all limits included.
+ * Each is leased once and then removed; what can't be leased any more is found out before dispatch and replaced by a cold
+ * start. They are sized by demand, made only while no command needs the engine for itself, and bounded in number, memory
+ * and age. They end with `draining`.
+ */
+export function createWarmContainers(deps: {
+  readonly cold: ColdContainers;
+  readonly terms: WarmTerms;
+  /** From a container's making to the deadline on its label: its greatest age and the longest command after that. */
+  readonly lifetimeMs: number;
+  readonly clock: Clock;
+  readonly later: (delayMs: number, work: () => void) => void;
+  readonly draining: AbortSignal;
+  readonly metrics: Metrics;
+}): WarmContainers {
+  const { cold, terms, clock, draining, metrics } = deps;
+  const kinds = new Map<string, Kind>();
+  /** In the order in which they became ready. */
+  const waiting = new Map<ReadyContainer, string>();
+  const starts = new Set<Start>();
+  /** Removed without having been leased. */
+  const leaving = new Map<ReadyContainer, Promise<void>>();
+  let startMs = FIRST_START_MS;
+  let faults = 0;
+  let pausedUntilMs = 0;
+  let reviewDue = false;
+
+  const gauges = () => {
+    metrics.gauge("bailiff_warm_containers", waiting.size, { state: "waiting" });
+    metrics.gauge("bailiff_warm_containers", starts.size, { state: "starting" });
+    metrics.gauge("bailiff_warm_containers", leaving.size, { state: "leaving" });
+    metrics.gauge("bailiff_warm_containers", cold.unremoved().containers, { state: "unremoved" });
+  };
+
+  const reviewSoon = () => {
+    if (reviewDue || draining.aborted || terms.containers === 0) return;
+    reviewDue = true;
+    deps.later(REVIEW_DELAY_MS, () => {
+      reviewDue = false;
+      review();
+    });
+  };
+
+  const letGo = (container: ReadyContainer) => {
+    waiting.delete(container);
+    const removal = cold.remove(container).then(() => {
+      leaving.delete(container);
+      gauges();
+      reviewSoon();
+    });
+    leaving.set(container, removal);
+  };
+
+  const evict = (container: ReadyContainer, reason: "dead" | "age" | "idle" | "room" | "shutdown") => {
+    metrics.count("bailiff_warm_evictions_total", { reason });
+    letGo(container);
+  };
+
+  const keep = (container: ReadyContainer) => {
+    waiting.set(container, kindOf(container.purpose));
+    if (draining.aborted) evict(container, "shutdown");
+  };
+
+  const present = (kind: string): number => {
+    let count = 0;
+    for (const each of waiting.values()) if (each === kind) count += 1;
+    for (const each of starts) if (each.kind === kind) count += 1;
+    return count;
+  };
+
+  /** What may be used by warm containers: what could not be removed uses it too. */
+  const room = (): WarmRoom => {
+    const stuck = cold.unremoved();
+    return {
+      containers: Math.max(0, terms.containers - stuck.containers),
+      memoryBytes: Math.max(0, terms.memoryBytes - stuck.memoryBytes),
+    };
+  };
+
+  const fits = (memoryBytes: number): boolean => {
+    let { containers, memoryBytes: left } = room();
+    containers -= waiting.size + starts.size + leaving.size;
+    for (const each of [...waiting.keys(), ...leaving.keys()])
+      left -= each.purpose.profile.limits.memoryBytes;
+    for (const each of starts) left -= each.memoryBytes;
+    return containers >= 1 && left >= memoryBytes;
+  };
+
+  const failed = (kind: string, error: unknown) => {
+    if (draining.aborted) return;
+    metrics.count("bailiff_warm_refills_total", { result: "failed" });
+    const code = error instanceof RuntimeFault ? error.code : "refused";
+    // That is about this kind alone: its next command will tell.
+    if (code === "image_missing" || code === "mount_refused") {
+      kinds.delete(kind);
+      return;
+    }
+    pausedUntilMs = clock.nowMs() + Math.min(FAULT_PAUSE_MAX_MS, FAULT_PAUSE_MS * 2 ** Math.min(faults, 10));
+    faults += 1;
+  };
+
+  /** False where commands need the engine. */
+  const refill = (kind: string, wanted: Kind): boolean => {
+    const begunAtMs = clock.nowMs();
+    const purpose = { ...wanted.purpose, commandId: null, deadlineMs: begunAtMs + deps.lifetimeMs };
+    const made = cold.makeAhead(purpose, draining);
+    if (made === null) return false;
+    const start: Start = {
+      kind,
+      memoryBytes: purpose.profile.limits.memoryBytes,
+      adopted: false,
+      ready: made.then(
+        (container) => {
+          metrics.count("bailiff_warm_refills_total", { result: "ready" });
+          faults = 0;
+          const tookMs = Math.min(START_MAX_MS, Math.max(START_MIN_MS, clock.nowMs() - begunAtMs));
+          startMs += (tookMs - startMs) / 4;
+          return container;
+        },
+        (error: unknown) => {
+          failed(kind, error);
+          return null;
+        },
+      ),
+    };
+    starts.add(start);
+    void start.ready.then((container) => {
+      starts.delete(start);
+      if (container !== null && !start.adopted) keep(container);
+      gauges();
+      reviewSoon();
+    });
+    return true;
+  };
+
+  const review = () => {
+    if (draining.aborted) return;
+    const nowMs = clock.nowMs();
+    for (const container of [...waiting.keys()]) {
+      if (!container.isHealthy()) evict(container, "dead");
+      else if (nowMs - container.createdAtMs > terms.maxAgeMs) evict(container, "age");
+    }
+    const demands = [...kinds].map(([kind, { purpose, track }]) => ({
+      kind,
+      memoryBytes: purpose.profile.limits.memoryBytes,
+      ...demandAt(track, nowMs),
+      present: present(kind),
+    }));
+    for (const { kind, idleForMs } of demands) if (idleForMs >= terms.idleMs) kinds.delete(kind);
+    const plan = planWarm(demands, room(), terms.idleMs);
+    for (const [container, kind] of [...waiting]) {
+      if (present(kind) > (plan.get(kind) ?? 0)) evict(container, kinds.has(kind) ? "room" : "idle");
+    }
+    for (const [kind, count] of plan) {
+      const wanted = kinds.get(kind);
+      if (wanted === undefined || nowMs < pausedUntilMs) continue;
+      while (present(kind) < count && fits(wanted.purpose.profile.limits.memoryBytes)) {
+        if (!refill(kind, wanted)) {
+          gauges();
+          return;
+        }
+      }
+    }
+    gauges();
+  };
+
+  const arrived = (kind: string, purpose: ContainerPurpose) => {
+    if (terms.containers === 0) return;
+    const track = withCommand(kinds.get(kind)?.track ?? null, clock.nowMs(), startMs);
+    kinds.delete(kind);
+    for (const [other, { purpose: before }] of kinds) {
+      // Another directory has the name now: nothing will ask for the old one again.
+      if (
+        before.tenant === purpose.tenant &&
+        before.workspaceId === purpose.workspaceId &&
+        before.workspaceIdentity !== purpose.workspaceIdentity
+      ) {
+        kinds.delete(other);
+      }
+    }
+    kinds.set(kind, { purpose, track });
+    for (const oldest of kinds.keys()) {
+      if (kinds.size <= KINDS_MAX) break;
+      kinds.delete(oldest);
+    }
+  };
+
+  /** Why a container can't take the command, or null. */
+  const unfit = (container: ReadyContainer, kind: string, purpose: ContainerPurpose) => {
+    if (!container.isHealthy()) return "dead";
+    if (clock.nowMs() - container.createdAtMs > terms.maxAgeMs) return "old";
+    if (container.purpose.deadlineMs < purpose.deadlineMs) return "deadline";
+    if (kindOf(container.purpose) !== kind) return "changed";
+    return null;
+  };
+
+  const skip = (container: ReadyContainer, reason: string) => {
+    metrics.count("bailiff_warm_skips_total", { reason });
+    letGo(container);
+  };
+
+  const takeWaiting = async (kind: string, purpose: ContainerPurpose): Promise<ReadyContainer | null> => {
+    for (;;) {
+      const container = [...waiting].find(([, each]) => each === kind)?.[0];
+      if (container === undefined) return null;
+      // Taken before it is asked: nobody else may have it meanwhile.
+      waiting.delete(container);
+      const reason =
+        unfit(container, kind, purpose) ??
+        ((await container.answers(ANSWER_LIMIT_MS)) ? null : container.isHealthy() ? "silent" : "dead");
+      if (reason === null) return container;
+      skip(container, reason);
+    }
+  };
+
+  /** One that is being made already is sooner there than one that is begun now. */
+  const takeStarting = async (
+    kind: string,
+    purpose: ContainerPurpose,
+    signal: AbortSignal,
+  ): Promise<ReadyContainer | null> => {
+    const start = [...starts].find((each) => each.kind === kind && !each.adopted);
+    if (start === undefined || signal.aborted) return null;
+    start.adopted = true;
+    let abandon = () => {};
+    const abandoned = new Promise<"abandoned">((resolve) => {
+      abandon = () => resolve("abandoned");
+      signal.addEventListener("abort", abandon, { once: true });
+    });
+    const container = await Promise.race([start.ready, abandoned]);
+    signal.removeEventListener("abort", abandon);
+    if (container === "abandoned") {
+      void start.ready.then((late) => {
+        if (late !== null) keep(late);
+      });
+      throw new RuntimeFault(
+        "deadline",
+        "create",
+        "create: given up before the container was ready",
+        signal.reason,
+      );
+    }
+    if (container === null) return null;
+    const reason = unfit(container, kind, purpose);
+    if (reason === null) return container;
+    skip(container, reason);
+    return null;
+  };
+
+  draining.addEventListener("abort", () => {
+    for (const container of [...waiting.keys()]) evict(container, "shutdown");
+    gauges();
+  });
+
+  return {
+    async acquire(purpose, signal) {
+      const kind = kindOf(purpose);
+      arrived(kind, purpose);
+      try {
+        const ready = await takeWaiting(kind, purpose);
+        if (ready !== null) {
+          metrics.count("bailiff_warm_leases_total", { result: "warm" });
+          return ready;
+        }
+        const begun = await takeStarting(kind, purpose, signal);
+        if (begun !== null) {
+          metrics.count("bailiff_warm_leases_total", { result: "starting" });
+          return begun;
+        }
+        metrics.count("bailiff_warm_leases_total", { result: "cold" });
+        return await cold.acquire(purpose, signal);
+      } finally {
+        gauges();
+        reviewSoon();
+      }
+    },
+    dispose: (container) => cold.dispose(container),
+    review,
+    waiting: () => waiting.size,
+    async settled() {
+      await Promise.all([...starts].map((start) => start.ready));
+      await Promise.all(leaving.values());
+      await cold.settled();
+    },
+  };
+}
