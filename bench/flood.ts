@@ -17,7 +17,9 @@ export const flood: Benchmark = {
     const redis = await startRedisServer();
     context.defer(() => redis.stop());
     const service = await createService(context, { redis: { url: redis.url } });
-    const worker = await service.start("worker", { worker: { concurrency: STREAMS } });
+    const worker = await service.start("worker", {
+      worker: { concurrency: STREAMS, warm: { max_containers: 0 } },
+    });
     const api = await service.start("api");
     const loud = await openAgent(service.installation, api, { tenant: "loud" });
     const quiet = await openAgent(service.installation, api, { tenant: "quiet" });
@@ -32,7 +34,6 @@ export const flood: Benchmark = {
     const alone = await keepGoing({ concurrency: 1, forMs, atMost: samples }, () =>
       client.run(quiet, ["true"]),
     );
-    await service.containersGone();
     const idleMib = residentMib(pid);
 
     context.say(`${STREAMS} yes at once`);

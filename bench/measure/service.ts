@@ -7,12 +7,25 @@ import { createHandEngine } from "./hand-engine.js";
 export interface Service {
   readonly installation: Installation;
   start(role: "api" | "worker" | "all", settings?: Record<string, unknown>): Promise<BailiffProcess>;
-  /** Resolves when none of this installation's containers is left; rejects after a minute. */
-  containersGone(): Promise<void>;
+  /**
+   * Resolves when the containers of ended commands are removed and those made ahead are ready: none, for a worker that makes
+   * none. Rejects after a minute. For `all`, whose metrics say so.
+   */
+  settled(bailiff: BailiffProcess): Promise<void>;
 }
 
 const GONE_LIMIT_MS = 60_000;
 const LOOK_EVERY_MS = 10;
+
+/** How many containers made ahead are in each state. */
+async function warmStates({
+  url,
+}: BailiffProcess): Promise<Record<"waiting" | "starting" | "leaving", number>> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const of = (state: string) =>
+    Number(new RegExp(`^bailiff_warm_containers\\{state="${state}"\\} (\\d+)`, "m").exec(text)?.[1] ?? 0);
+  return { waiting: of("waiting"), starting: of("starting"), leaving: of("leaving") };
+}
 
 /** Prepares an installation; nothing runs yet. */
 export async function createService(
@@ -20,7 +33,7 @@ export async function createService(
   settings: Record<string, unknown> = {},
 ): Promise<Service> {
   const { dockerSocket } = context.environment;
-  const installation = await createInstallation(settings);
+  const installation = await createInstallation({ server: { port: 0, public_metrics: true }, ...settings });
   context.defer(() => installation.remove());
   const engine = createHandEngine(dockerSocket);
   const label = `bailiff.deployment=${installation.deployment}`;
@@ -36,9 +49,12 @@ export async function createService(
       context.defer(() => started.stop());
       return started;
     },
-    async containersGone() {
+    async settled(bailiff) {
       const untilMs = performance.now() + GONE_LIMIT_MS;
-      while ((await engine.list(label)).length > 0) {
+      for (;;) {
+        const warm = await warmStates(bailiff);
+        if (warm.starting === 0 && warm.leaving === 0 && (await engine.list(label)).length === warm.waiting)
+          return;
         if (performance.now() > untilMs) throw new Error("containers of ended commands are still there");
         await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
       }

@@ -10,7 +10,7 @@ let bailiff: BailiffProcess;
 let agent: Agent;
 
 beforeAll(async () => {
-  installation = await createInstallation();
+  installation = await createInstallation({ worker: { warm: { idle_ms: 1_000 } } });
   bailiff = await installation.start("all");
   agent = await openAgent(installation, bailiff);
 });
@@ -280,5 +280,5 @@ describe("tenants", () => {
 });
 
 test("after all that no container of this deployment is left", async () => {
-  await expect.poll(() => containersOf(installation.deployment), { timeout: 15_000 }).toEqual([]);
+  await expect.poll(() => containersOf(installation.deployment), { timeout: 60_000 }).toEqual([]);
 });

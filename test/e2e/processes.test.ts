@@ -8,7 +8,7 @@ import { containersOf } from "../support/engine-containers.js";
 let installation: Installation;
 
 beforeEach(async () => {
-  installation = await createInstallation();
+  installation = await createInstallation({ worker: { warm: { idle_ms: 1_000 } } });
 });
 
 afterEach(async () => {
@@ -53,7 +53,7 @@ test("a killed service loses nothing: what ran is lost, what was queued runs onc
   const first = await again.call(agent.key, "GET", `/v1/commands/${running.body.command_id}?wait=60`);
   expect(first.body).toMatchObject({ outcome: "lost", effect: "unknown", returncode: null });
   expect(await readFile(join(agent.directory, "ledger"), "utf8")).toBe("first\nsecond\n");
-  await expect.poll(() => containersOf(installation.deployment), { timeout: 15_000 }).toEqual([]);
+  await expect.poll(() => containersOf(installation.deployment), { timeout: 60_000 }).toEqual([]);
   expect(await again.stop()).toBe(0);
 });
 
