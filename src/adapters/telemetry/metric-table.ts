@@ -85,7 +85,7 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
   },
   bailiff_duty_failures_total: {
     kind: "counter",
-    help: "Rounds of a periodic duty that failed: heartbeat (no lease renewed), reconcile, sweep.",
+    help: "Rounds of a periodic duty that failed: heartbeat (no lease renewed), reconcile, sweep, keep-warm.",
     labels: ["duty"],
   },
   bailiff_fenced_off_total: {
