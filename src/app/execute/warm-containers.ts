@@ -49,7 +49,16 @@ function kindOf({
   gid,
   profile,
 }: ContainerPurpose) {
-  const { name, image, imageDigest, network, ociRuntime, execInTmp = false, limits } = profile;
+  const {
+    name,
+    image,
+    imageDigest,
+    network,
+    ociRuntime,
+    execInTmp = false,
+    acceptsUnenforcedLimits = false,
+    limits,
+  } = profile;
   const whole: Required<RuntimeProfile> = {
     name,
     image,
@@ -57,6 +66,7 @@ function kindOf({
     network,
     ociRuntime,
     execInTmp,
+    acceptsUnenforcedLimits,
     limits: { ...limits },
   };
   const place: Required<Omit<ContainerPurpose, "commandId" | "deadlineMs" | "isProbe">> = {
