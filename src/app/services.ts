@@ -143,6 +143,7 @@ export interface BailiffServices extends EvidenceServices, FleetServices {
   policy(principal: Principal): Promise<{ version: string; document: unknown }>;
   readiness(): Promise<{
     ready: boolean;
-    checks: Readonly<Record<string, { ok: boolean; detail: string | null }>>;
+    /** `operatorDetail` is for the scope `admin` alone. */
+    checks: Readonly<Record<string, { ok: boolean; detail: string | null; operatorDetail: string | null }>>;
   }>;
 }

@@ -1,9 +1,11 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { z } from "zod";
 import { createBailiffClient } from "../client/index.js";
 import { keyIdOf, type SignedCheckpoint } from "../domain/evidence/checkpoint.js";
+import { evidenceFilesOf } from "../domain/evidence/evidence-file-name.js";
 import { writeEvidenceLine } from "../domain/evidence/evidence-line.js";
 import type { ChainedRecord } from "../domain/evidence/evidence-record.js";
 import { createEvidenceVerifier, type Verification } from "../domain/evidence/verify-evidence.js";
@@ -42,11 +44,15 @@ export function createAuditCommands(deps: AuditDeps): readonly CliCommand[] {
     {
       name: "audit verify",
       summary: "Find every record of evidence that was changed, with the public key alone.",
-      operands: "FILE|URL",
+      operands: "FILE...|DIR|URL",
       operandsAfterDashes: false,
       options: {
         "public-key": { value: "FILE", summary: "One or more public keys in PEM." },
-        tenant: { value: "NAME", summary: "The tenant it must be of; else whichever the first line is of." },
+        tenant: {
+          value: "NAME",
+          summary:
+            "The tenant it must be of; else whichever the first line is of. Needed for a directory of several.",
+        },
         sealed: {
           value: null,
           summary: `Also ask that its last record is signed; status ${UNSEALED} if not.`,
@@ -61,20 +67,29 @@ export function createAuditCommands(deps: AuditDeps): readonly CliCommand[] {
         [1, "It can't be read."],
       ],
       async run(call) {
-        const [source, ...more] = call.operands;
-        if (source === undefined || more.length > 0) throw new UsageError("takes one file or URL");
+        const [first] = call.operands;
+        if (first === undefined) throw new UsageError("takes files in their order, a directory or a URL");
         const keyFile = call.values["public-key"];
         if (keyFile === undefined) throw new UsageError("--public-key is required");
         const verifier = createEvidenceVerifier({
           publicKeys: readPublicKeys(await readFile(keyFile, "utf8")),
           tenant: call.values["tenant"] ?? null,
         });
-        const lines = /^https?:\/\//.test(source)
-          ? linesOfService(source, call, deps.fetch)
-          : linesOfFile(source);
-        for await (const line of lines) verifier.take(line);
+        const isService = /^https?:\/\//.test(first);
+        if (isService && call.operands.length > 1)
+          throw new UsageError("takes one URL, and no file beside it");
+        const sources = isService ? [first] : await filesOf(call.operands, call.values["tenant"] ?? null);
+        const places = createLinePlaces();
+        for (const source of sources) {
+          places.begin(source);
+          const lines = isService ? linesOfService(source, call, deps.fetch) : linesOfFile(source);
+          for await (const line of lines) {
+            places.next();
+            verifier.take(line);
+          }
+        }
         const verdict = verifier.end();
-        report(verdict, call);
+        report(verdict, call, sources.length > 1 ? places.of : (line) => `line ${line}`);
         if (!verdict.intact) return TAMPERED;
         return call.switches.has("sealed") && verdict.sealedSeq !== (verdict.lastSeq ?? 0) ? UNSEALED : 0;
       },
@@ -159,14 +174,50 @@ async function* linesOfService(url: string, call: CliCall, fetchOf: typeof fetch
   }
 }
 
-function report(verdict: Verification, { world, switches }: CliCall): void {
+/** Where the lines of several files are: verification counts them through. */
+function createLinePlaces() {
+  const begins: { readonly source: string; readonly before: number }[] = [];
+  let lines = 0;
+  return {
+    begin(source: string) {
+      begins.push({ source, before: lines });
+    },
+    next() {
+      lines += 1;
+    },
+    of(line: number): string {
+      const place = begins.findLast(({ before }) => before < line);
+      return place === undefined ? `line ${line}` : `${place.source} line ${line - place.before}`;
+    },
+  };
+}
+
+/** The files that operands name: themselves in their order, or those of one tenant in a directory. */
+async function filesOf(operands: readonly string[], tenant: string | null): Promise<readonly string[]> {
+  const [first = "", ...more] = operands;
+  if (!(await stat(first)).isDirectory()) return operands;
+  if (more.length > 0) throw new UsageError("takes one directory, and no file beside it");
+  const files = evidenceFilesOf(await readdir(first), tenant);
+  const tenants = [...new Set(files.map((file) => file.tenant))];
+  if (tenants.length > 1)
+    throw new UsageError(`holds several tenants, name one: --tenant ${tenants.join(" or ")}`);
+  if (files.length === 0)
+    throw new Error(`${first} holds no evidence${tenant === null ? "" : ` of ${tenant}`}`);
+  return files.map(({ name }) => join(first, name));
+}
+
+function report(
+  verdict: Verification,
+  { world, switches }: CliCall,
+  placeOf: (line: number) => string,
+): void {
   if (switches.has("json")) {
     world.stdout.write(`${JSON.stringify(verdict)}\n`);
     return;
   }
   for (const { code, line, message } of verdict.findings) {
     world.stdout.write(
-      `${escapeForTerminal(`${line === null ? "end" : `line ${line}`}: ${code}: ${message}`)}\n`,
+      `${escapeForTerminal(`${line === null ? "end" : placeOf(line)}: ${code}: ${message}`)}\n`,
     );
   }
   if (verdict.moreFindings > 0) world.stdout.write(`and ${verdict.moreFindings} more findings\n`);

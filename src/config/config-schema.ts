@@ -527,6 +527,13 @@ const evidence = z.strictObject({
     10_000,
     "The longest that a record stays unsigned; what is behind the last checkpoint could be cut off unseen.",
   ),
+  max_file_bytes: whole(
+    "bytes",
+    MIB,
+    1024 * 1024 * MIB,
+    128 * MIB,
+    "A tenant's file is ended before it grows past this, and the next one begun.",
+  ),
 });
 
 const log = z.strictObject({

@@ -93,6 +93,7 @@ export interface Config {
     readonly signingKeyFile: string | null;
     readonly checkpointRecords: number;
     readonly checkpointMs: number;
+    readonly maxFileBytes: number;
   };
   readonly log: { readonly level: "debug" | "info" | "warn" | "error" | "silent" };
   readonly metrics: { readonly process: boolean };

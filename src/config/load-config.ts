@@ -263,6 +263,7 @@ function toConfig(document: ConfigDocument): Config {
       signingKeyFile: document.evidence.signing_key_file,
       checkpointRecords: document.evidence.checkpoint_records,
       checkpointMs: document.evidence.checkpoint_ms,
+      maxFileBytes: document.evidence.max_file_bytes,
     },
     log: { level: document.log.level },
     metrics: { process: document.metrics.process },

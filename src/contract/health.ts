@@ -14,13 +14,22 @@ export const readinessSchema = z
 /** Readiness on the wire. */
 export type ReadinessWire = z.output<typeof readinessSchema>;
 
-/** Readiness as callers see it. */
-export function readinessToWire(readiness: {
-  readonly ready: boolean;
-  readonly checks: Readonly<Record<string, { readonly ok: boolean; readonly detail: string | null }>>;
-}): ReadinessWire {
+/** Readiness as callers see it; `isOperator` also shows what is not for everybody. */
+export function readinessToWire(
+  readiness: {
+    readonly ready: boolean;
+    readonly checks: Readonly<
+      Record<
+        string,
+        { readonly ok: boolean; readonly detail: string | null; readonly operatorDetail: string | null }
+      >
+    >;
+  },
+  isOperator: boolean,
+): ReadinessWire {
   const checks = Object.entries(readiness.checks).map(
-    ([name, check]) => [name, { ok: check.ok, detail: check.detail }] as const,
+    ([name, { ok, detail, operatorDetail }]) =>
+      [name, { ok, detail: isOperator ? operatorDetail : detail }] as const,
   );
   return { ready: readiness.ready, checks: Object.fromEntries(checks) };
 }

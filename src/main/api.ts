@@ -104,7 +104,9 @@ export async function startApi(
       pools: () => listProfiles(policy.current(), config.images).map(({ pool }) => pool),
     }),
     ...createEvidenceServices({ evidence: stores.evidence, commands: stores.commands }),
-    ...createProcessReadiness(foundation, moreChecks, { keys: () => apiKeys.problem() }),
+    ...createProcessReadiness(foundation, moreChecks, {
+      keys: { inPublic: "the newest keys file is not in force", whole: () => apiKeys.problem() },
+    }),
   };
   const app = await buildApp({
     services: withDeliveries(services, stores.webhooks),

@@ -36,7 +36,7 @@ export async function startEvidence(foundation: Foundation): Promise<RunningProc
   // A key that an operator names must be there: one made here would be another process's stranger.
   const privateKey = await (evidence.signingKeyFile === null ? readOrMakeSigningKey : readSigningKey)(path);
   const keyId = keyIdOf(privateKey);
-  const mirror = createEvidenceDirectory(evidence.directory);
+  const mirror = createEvidenceDirectory(evidence.directory, { maxFileBytes: evidence.maxFileBytes });
   const writer = createEvidenceWriter({
     evidence: stores.evidence,
     leases: stores.leases,

@@ -1,4 +1,4 @@
-import { createReadiness, type ReadinessCheck } from "../app/readiness.js";
+import { createReadiness, type ReadinessCheck, type ReadinessNote } from "../app/readiness.js";
 import type { BailiffServices } from "../app/services.js";
 import type { Foundation } from "./foundation.js";
 
@@ -6,10 +6,14 @@ import type { Foundation } from "./foundation.js";
 export function createProcessReadiness(
   { policy, stores }: Pick<Foundation, "policy" | "stores">,
   checks: Readonly<Record<string, ReadinessCheck>>,
-  notes: Readonly<Record<string, () => string | null>> = {},
+  notes: Readonly<Record<string, ReadinessNote>> = {},
 ): Pick<BailiffServices, "readiness"> {
   // A refused document leaves what was in force: worth seeing, no reason to take no work.
-  const noted = { policy: () => policy.problem(), ...notes };
+  const refused = {
+    inPublic: "the newest policy is refused; the old one is in force",
+    whole: () => policy.problem(),
+  };
+  const noted = { policy: refused, ...notes };
   return createReadiness(
     {
       redis: async () => ((await stores.isAnswering()) ? null : "redis does not answer"),

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Agent, BailiffProcess, Installation } from "../support/bailiff.js";
@@ -168,7 +168,7 @@ describe("evidence", () => {
       const [command = "", target] = line.split(" > ");
       const words = command
         .replaceAll("/etc/bailiff.yaml", join(installation.directory, "config-1.yaml"))
-        .replaceAll("/var/lib/bailiff/evidence/acme.jsonl", filePath)
+        .replaceAll("/var/lib/bailiff/evidence", dirname(filePath))
         .replaceAll("https://bailiff.example.com", bailiff.url)
         .replaceAll("evidence.pub", publicKeyPath)
         .replaceAll("exported.jsonl", join(installation.directory, "exported.jsonl"))

@@ -60,6 +60,11 @@ test("a running service takes a new policy on SIGHUP, and keeps the old one behi
   const { ready, checks } = await readiness();
   expect([ready, checks.policy.ok]).toEqual([true, true]);
   expect(checks.policy.detail).toMatch(/policy\.yaml:\d+:\d+: \[tool\]/);
+  const anybody = (await (await fetch(`${api.url}/readyz`)).json()) as { checks: Record<string, unknown> };
+  expect(anybody.checks["policy"]).toEqual({
+    ok: true,
+    detail: "the newest policy is refused; the old one is in force",
+  });
   expect((await explained()).policy_version).toBe(second.policy_version);
   expect(await metricValue(api, agent.key, /^bailiff_policy_problem /)).toBe(1);
   expect(await api.log()).toContain("the new policy is refused; the old one stays in force");

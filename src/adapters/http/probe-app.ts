@@ -20,7 +20,7 @@ export function buildProbeApp(
   app.addHook("onRequest", async (_request, reply) => {
     reply.headers(SECURE_HEADERS);
   });
-  healthRoutes(app, deps);
+  healthRoutes(app, { ...deps, authenticator: null });
   metricsRoutes(app, deps, null);
   return root;
 }

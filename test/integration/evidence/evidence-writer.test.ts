@@ -60,7 +60,7 @@ const writerOf = (
   } = {},
 ) => {
   const evidence = given.evidence ?? fixture.evidence;
-  const mirror = createEvidenceDirectory(directory);
+  const mirror = createEvidenceDirectory(directory, { maxFileBytes: 1 << 30 });
   mirrors.push(mirror);
   const parts = { evidence, log: silentLog, metrics: silentMetrics };
   return createEvidenceWriter({

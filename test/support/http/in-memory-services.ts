@@ -458,7 +458,14 @@ export function createInMemoryServices(): InMemoryServices {
       };
     },
     async readiness() {
-      return { ready, checks: { redis: { ok: ready, detail: ready ? null : "does not answer" } } };
+      const detail = ready ? null : "does not answer";
+      return {
+        ready,
+        checks: {
+          redis: { ok: ready, detail, operatorDetail: detail },
+          policy: { ok: true, detail: "refused", operatorDetail: "policy.yaml:3:1: [hunter2]" },
+        },
+      };
     },
   };
 }

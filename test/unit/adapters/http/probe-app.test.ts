@@ -6,7 +6,14 @@ const app = buildProbeApp({
   services: {
     readiness: async () => ({
       ready,
-      checks: { worker: { ok: ready, detail: ready ? null : "fetches nothing" } },
+      checks: {
+        worker: {
+          ok: ready,
+          detail: ready ? null : "fetches nothing",
+          operatorDetail: ready ? null : "fetches nothing",
+        },
+        policy: { ok: true, detail: "refused", operatorDetail: "a secret of a file" },
+      },
     }),
   },
   metricsText: async () => "bailiff_commands_lost_total 3\n",
@@ -18,7 +25,9 @@ afterEach(() => {
 
 test("a worker's probe tells health, readiness and metrics without a key, and nothing else", async () => {
   expect((await app.inject("/healthz")).json()).toEqual({ status: "ok" });
-  expect((await app.inject("/readyz")).statusCode).toBe(200);
+  const readiness = await app.inject({ url: "/readyz", headers: { authorization: "Bearer x" } });
+  expect(readiness.statusCode).toBe(200);
+  expect(readiness.json().checks.policy.detail).toBe("refused");
   const metrics = await app.inject("/metrics");
   expect(metrics.headers["content-type"]).toContain("text/plain");
   expect(metrics.body).toBe("bailiff_commands_lost_total 3\n");

@@ -156,7 +156,17 @@ describe("health", () => {
     expect(unready.headers["retry-after"]).toBe("1");
     expect(readinessSchema.parse(unready.json())).toEqual({
       ready: false,
-      checks: { redis: { ok: false, detail: "does not answer" } },
+      checks: { redis: { ok: false, detail: "does not answer" }, policy: { ok: true, detail: "refused" } },
     });
+  });
+
+  it("quotes a refused policy to operators alone, and refuses no probe for its key", async () => {
+    const detailFor = async (key: string | null) => {
+      const answer = await edge.call(key, "GET", "/readyz");
+      expect(answer.statusCode).toBe(200);
+      return readinessSchema.parse(answer.json()).checks["policy"]?.detail;
+    };
+    expect(await detailFor(KEYS.admin)).toBe("policy.yaml:3:1: [hunter2]");
+    for (const key of [null, KEYS.red, "no-key-of-anybody"]) expect(await detailFor(key)).toBe("refused");
   });
 });
