@@ -118,6 +118,26 @@ export default {
       from: { path: "^src/" },
       to: { path: "^(test|bench|scripts|fixtures)/" },
     },
+    {
+      name: "console-shares-types-and-rendering",
+      severity: "error",
+      comment:
+        "The console runs in a browser: of the sources it knows the wire's types, the one rendering, and canonical JSON",
+      from: { path: "^console/" },
+      to: { path: "^src/", pathNot: "^src/(contract/|domain/(rendering/|canonical-json))" },
+    },
+    {
+      name: "console-takes-only-types-of-the-contract",
+      severity: "error",
+      from: { path: "^console/" },
+      to: { path: "^src/contract/", dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "sources-do-not-know-the-console",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { path: "^console/" },
+    },
     onlyIn("dockerode-in-one-folder", "dockerode|docker-modem", "^src/adapters/docker/"),
     onlyIn("redis-in-one-folder", "bullmq|ioredis", "^src/adapters/redis/"),
     onlyIn(

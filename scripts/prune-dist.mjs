@@ -8,6 +8,8 @@ const dist = join(root, "dist");
 for (const entry of await readdir(dist, { recursive: true, withFileTypes: true })) {
   if (!entry.isFile()) continue;
   const path = join(entry.parentPath ?? entry.path, entry.name);
+  // Its own build empties it.
+  if (relative(dist, path).startsWith("console/")) continue;
   const source = join(root, "src", relative(dist, path));
   const compiled = source.replace(/(\.d\.ts|\.js|\.js\.map)$/, ".ts");
   if (!(await exists(source)) && !(await exists(compiled))) await rm(path);

@@ -12,6 +12,7 @@ export const cliPath = join(root, "dist", "main", "cli.js");
 export async function ensureBuild(progress) {
   const hash = await hashFiles([
     "src",
+    "console",
     "scripts/copy-assets.mjs",
     "tsconfig.json",
     "tsconfig.build.json",

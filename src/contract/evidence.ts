@@ -145,6 +145,9 @@ export const commandEvidenceSchema = z
   })
   .meta({ id: "CommandEvidence" });
 
+/** A command's records on the wire. */
+export type CommandEvidenceWire = z.output<typeof commandEvidenceSchema>;
+
 /** One page of `GET /v1/audit`, oldest first. */
 export const auditPageSchema = z
   .strictObject({

@@ -1,7 +1,9 @@
+import { fileURLToPath } from "node:url";
 import { createApiKeys } from "../adapters/auth/api-keys.js";
 import { createBearerAuthenticator } from "../adapters/auth/bearer-authenticator.js";
 import { createJwtAuthenticator } from "../adapters/auth/jwt.js";
 import { buildApp } from "../adapters/http/app.js";
+import { readConsoleFiles } from "../adapters/http/console-files.js";
 import { createMcpEndpoint } from "../adapters/mcp/mcp-endpoint.js";
 import { createApprovalServices } from "../app/approvals/approval-services.js";
 import { createBindRequest } from "../app/approvals/bind-request.js";
@@ -37,6 +39,9 @@ const DEFAULT_GRANT: SessionGrant = {
   executables: null,
   vectors: [],
 };
+
+/** Where the build puts the console. */
+const CONSOLE_DIRECTORY = fileURLToPath(new URL("../console", import.meta.url));
 
 /** The HTTP front end, listening. Stopping answers what is in flight; it cancels no command. */
 export async function startApi(
@@ -120,6 +125,7 @@ export async function startApi(
     metricsText: () => metrics.metricsText(),
     metricsPublic: config.server.publicMetrics,
     version: VERSION,
+    console: await readConsoleFiles(CONSOLE_DIRECTORY),
     moreRoutes: [createMcpEndpoint({ services, limits: config.limits, clock, log, version: VERSION })],
   });
   const url = await app.listen({ host: config.server.host, port: config.server.port });

@@ -14,10 +14,12 @@ import { createRouteTable } from "./route-table.js";
 import { approvalRoutes } from "./routes/approvals.js";
 import { commandEventRoutes } from "./routes/command-events.js";
 import { commandRoutes } from "./routes/commands.js";
+import { consoleRoutes } from "./routes/console.js";
 import { evidenceRoutes } from "./routes/evidence.js";
 import { healthRoutes } from "./routes/health.js";
 import { metricsRoutes } from "./routes/metrics.js";
 import { policyRoutes } from "./routes/policy.js";
+import { principalRoutes } from "./routes/principal.js";
 import { sessionRoutes } from "./routes/sessions.js";
 import { sourceObjectRoutes } from "./routes/source-objects.js";
 import { workerRoutes } from "./routes/workers.js";
@@ -93,10 +95,12 @@ export async function buildApp(
   await registerOpenapi(app, deps.version);
   await registerDocs(app);
   healthRoutes(app, deps);
+  if (deps.console) consoleRoutes(app, deps.console);
   if (deps.metricsPublic) metricsRoutes(app, deps, null);
   await app.register(async (plugin) => {
     const scope: HttpScope = plugin.withTypeProvider<ZodTypeProvider>();
     auth.protect(scope);
+    principalRoutes(scope, routeDeps);
     commandRoutes(scope, routeDeps);
     commandEventRoutes(scope, routeDeps);
     sessionRoutes(scope, routeDeps);

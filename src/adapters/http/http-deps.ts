@@ -14,6 +14,7 @@ import type { Authenticator, Principal } from "../../ports/authenticator.js";
 import type { Clock } from "../../ports/clock.js";
 import type { IdSource } from "../../ports/id-source.js";
 import type { Log, Metrics } from "../../ports/telemetry.js";
+import type { ConsoleFiles } from "./console-files.js";
 import type { WaitRegistry } from "./wait-registry.js";
 
 /** What the HTTP edge is made of. */
@@ -35,6 +36,8 @@ export interface HttpDeps {
   readonly eventHeartbeatMs?: number;
   /** Shown in the OpenAPI document. */
   readonly version: string;
+  /** The console; left out where none was built. */
+  readonly console?: ConsoleFiles | null;
   /** Routes of other adapters, inside the authenticated scope. */
   readonly moreRoutes?: readonly AuthenticatedRoutes[];
 }

@@ -4,6 +4,7 @@ import type { z } from "zod";
 import { commandSchema, deliverySchema } from "../../../../src/contract/commands.js";
 import { auditPageSchema } from "../../../../src/contract/evidence.js";
 import { explanationSchema } from "../../../../src/contract/policy.js";
+import { principalSchema } from "../../../../src/contract/principal.js";
 import { problemSchema } from "../../../../src/contract/problems.js";
 import { createdSessionSchema, sessionSchema } from "../../../../src/contract/sessions.js";
 import { sourceObjectSchema } from "../../../../src/contract/source-objects.js";
@@ -27,6 +28,7 @@ const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
   Delivery: deliverySchema,
   Explanation: explanationSchema,
   Fleet: fleetSchema,
+  Principal: principalSchema,
   Problem: problemSchema,
   Session: sessionSchema,
   SourceObject: sourceObjectSchema,
