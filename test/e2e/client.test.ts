@@ -229,13 +229,8 @@ describe("docs/client.md", () => {
       .replace(/apr_\w+/g, "apr_…")
       .trim()
       .split("\n");
-    expect(told).toEqual([
-      '["ls"]',
-      expect.stringMatching(/^ {2}done: exit 0: .*build$/),
-      expect.stringContaining("build.sh"),
-      expect.anything(),
-      expect.anything(),
-      expect.anything(),
+    expect(told[0]).toBe('["ls"]');
+    expect(told.slice(told.indexOf('["rm","-rf","build"]'))).toEqual([
       '["rm","-rf","build"]',
       expect.stringMatching(/^ {2}denied: /),
       '["sh","build.sh"]',
