@@ -1,12 +1,6 @@
 import type { ContainerLimits } from "../../domain/limits.js";
 import { RuntimeFault, type RuntimeProfile } from "../../ports/container-runtime.js";
-import type { EngineClient } from "./engine-client.js";
-
-/** What the kernel holds a running container's processes to; null where nothing does. */
-export interface KernelBounds {
-  readonly memoryBytes: number | null;
-  readonly pids: number | null;
-}
+import type { EngineClient, KernelBounds } from "./engine-client.js";
 
 /**
  * Which limits are not enforced, as words; empty when all are. CPU time is not in what the engine says of a running

@@ -3,12 +3,17 @@ import type { Duplex } from "node:stream";
 import Docker from "dockerode";
 import type { Metrics } from "../../ports/telemetry.js";
 import { type BoundedCall, callWithDeadline } from "./call-with-deadline.js";
-import type { KernelBounds } from "./enforced-limits.js";
 import type { EngineDeadlines } from "./engine-deadlines.js";
 import { engineDial } from "./engine-dial.js";
 import { type EngineOperation, engineFault, engineStatus } from "./engine-faults.js";
 import type { ContainerSpec, ImageDeclarations } from "./host-config.js";
 import { negotiateApiVersion } from "./negotiate-api-version.js";
+
+/** What the kernel holds a running container's processes to; null where nothing does. */
+export interface KernelBounds {
+  readonly memoryBytes: number | null;
+  readonly pids: number | null;
+}
 
 /** Connections for short calls at one time; attach streams leave the agent and do not count. */
 const MAX_SOCKETS = 64;

@@ -1,9 +1,6 @@
 import { describe, expect, it } from "vitest";
-import {
-  createEnforcedLimits,
-  type KernelBounds,
-  unenforcedLimits,
-} from "../../../../src/adapters/docker/enforced-limits.js";
+import { createEnforcedLimits, unenforcedLimits } from "../../../../src/adapters/docker/enforced-limits.js";
+import type { KernelBounds } from "../../../../src/adapters/docker/engine-client.js";
 import { DEFAULT_CONTAINER_LIMITS } from "../../../../src/domain/limits.js";
 import type { RuntimeProfile } from "../../../../src/ports/container-runtime.js";
 
