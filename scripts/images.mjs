@@ -1,0 +1,17 @@
+import { composeSettings, writeComposeSettings } from "./setup/compose-settings.mjs";
+import { createDockerClient } from "./setup/docker-client.mjs";
+import { prepare } from "./setup/prepare.mjs";
+import { createProgress } from "./setup/progress.mjs";
+import { ensureServiceImages } from "./setup/service-images.mjs";
+import { printFailure } from "./setup/setup-error.mjs";
+
+try {
+  const progress = createProgress();
+  const environment = await prepare(progress, { build: true });
+  await ensureServiceImages(await createDockerClient(environment.dockerHost), progress);
+  await writeComposeSettings(await composeSettings(environment));
+  progress.ready("Settings of docker-compose.yml", ".env");
+} catch (error) {
+  printFailure(error);
+  process.exitCode = 1;
+}
