@@ -1,3 +1,4 @@
+import { ensureCompose } from "./setup/compose.mjs";
 import { composeSettings, writeComposeSettings } from "./setup/compose-settings.mjs";
 import { createDockerClient } from "./setup/docker-client.mjs";
 import { prepare } from "./setup/prepare.mjs";
@@ -10,6 +11,7 @@ try {
   const environment = await prepare(progress, { build: true });
   await ensureServiceImages(await createDockerClient(environment.dockerHost), progress);
   await writeComposeSettings(await composeSettings(environment));
+  if (process.argv.includes("--compose")) await ensureCompose(progress);
   progress.ready("Settings of docker-compose.yml", ".env");
 } catch (error) {
   printFailure(error);

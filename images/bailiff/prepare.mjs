@@ -4,10 +4,22 @@
  *
  * - the workspaces root, owned by the user that Bailiff and its commands run as
  * - bailiff-init, where the engine finds it
+ * - a keys file without a key
  * - a password for Redis, as redis.conf for Redis and as redis-url for Bailiff
  */
 import { randomBytes } from "node:crypto";
-import { chmod, chown, copyFile, mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { dirname } from "node:path";
 
 const owner = 10001;
@@ -16,6 +28,7 @@ const shippedInit = "/opt/bailiff/images/init/build/bailiff-init";
 try {
   await makeWorkspacesRoot(setting("BAILIFF_WORKSPACES_ROOT"));
   await installInit(setting("BAILIFF_INIT_PATH"));
+  await makeKeysFile(`${setting("BAILIFF_DATA_DIR")}/keys.yaml`);
   await makePassword(setting("BAILIFF_REDIS_URL_FILE"), process.argv.includes("--new-redis-password"));
 } catch (error) {
   console.error(error.message);
@@ -49,6 +62,11 @@ async function installInit(path) {
   await rename(next, path);
 }
 
+async function makeKeysFile(path) {
+  if (await stat(path).catch(() => undefined)) return;
+  await writeOwned(path, "version: 1\nkeys: []\n", 0o600);
+}
+
 async function makePassword(urlPath, isNewWanted) {
   const known = await readFile(urlPath, "utf8").catch((error) => {
     if (error.code !== "ENOENT") throw error;
@@ -57,27 +75,26 @@ async function makePassword(urlPath, isNewWanted) {
   const password =
     (!isNewWanted && /^redis:\/\/:([0-9a-f]{64})@/.exec(known)?.[1]) || randomBytes(32).toString("hex");
   const directory = dirname(urlPath);
-  await writeSecret(
-    `${directory}/redis.conf`,
-    [
-      "bind * -::*",
-      "port 6379",
-      "dir /data",
-      "appendonly yes",
-      "appendfsync everysec",
-      "maxmemory-policy noeviction",
-      `requirepass ${password}`,
-      "",
-    ].join("\n"),
-  );
-  await writeSecret(`${directory}/redis-password`, password);
+  const configuration = [
+    "bind * -::*",
+    "port 6379",
+    "dir /data",
+    "appendonly yes",
+    "appendfsync everysec",
+    "maxmemory-policy noeviction",
+    `requirepass ${password}`,
+    "",
+  ].join("\n");
+  await writeOwned(`${directory}/redis.conf`, configuration, 0o400);
+  await writeOwned(`${directory}/redis-password`, password, 0o400);
   // Last, as it is what says that there is a password.
-  await writeSecret(urlPath, `redis://:${password}@redis:6379/0`);
+  await writeOwned(urlPath, `redis://:${password}@redis:6379/0`, 0o400);
 }
 
-async function writeSecret(path, text) {
+async function writeOwned(path, text, mode) {
   const next = `${path}.next`;
-  await writeFile(next, text, { mode: 0o400 });
+  await rm(next, { force: true });
+  await writeFile(next, text, { mode });
   await chown(next, owner, owner);
   await rename(next, path);
 }
