@@ -34,6 +34,25 @@ export async function ensureSandboxImage(docker, progress) {
   return { image: sandboxTag, id: built.id };
 }
 
+/**
+ * Makes sure that the sandbox image is there under another tag, with more packages. The image without them has to be
+ * there already.
+ */
+export async function ensureSandboxVariant(docker, progress, tag, packages) {
+  if (packages.length === 0) {
+    await docker.must(["tag", sandboxTag, tag]);
+    return (await inspectImage(docker, tag)).id;
+  }
+  const inputs = `${await hashInputs()}-${packages.join("-")}`;
+  if ((await inspectImage(docker, tag))?.inputs !== inputs) {
+    const base = await findBaseImage(docker, progress);
+    await progress.step(`Image ${tag}: installing the tools`, "1 to 2 minutes", () =>
+      build(docker, base, inputs, { tag, packages }),
+    );
+  }
+  return (await inspectImage(docker, tag)).id;
+}
+
 async function hashInputs() {
   const hash = createHash("sha256");
   for (const name of ["Dockerfile", "packages.txt"]) hash.update(await readFile(join(sourceDirectory, name)));
@@ -41,14 +60,19 @@ async function hashInputs() {
   return hash.digest("hex");
 }
 
-async function build(docker, base, inputs) {
+async function build(docker, base, inputs, { tag = sandboxTag, packages = [] } = {}) {
   const context = await mkdtemp(join(tmpdir(), "bailiff-sandbox-"));
   try {
     for (const name of ["Dockerfile", "packages.txt"]) {
       await copyFile(join(sourceDirectory, name), join(context, name));
     }
     await writeAptConfiguration(context, base);
-    await buildImage(docker, { tag: sandboxTag, context, inputs, args: { BASE: base.image } });
+    await buildImage(docker, {
+      tag,
+      context,
+      inputs,
+      args: { BASE: base.image, EXTRA_PACKAGES: packages.join(" ") },
+    });
     await removeBuildStages(docker, "tools");
   } finally {
     await rm(context, { recursive: true, force: true });
