@@ -8,16 +8,19 @@ import { readRecordedHash, recordHash } from "./recorded-hash.mjs";
 /** The program that `npm run build` makes. */
 export const cliPath = join(root, "dist", "main", "cli.js");
 
+/** What dist is made from. */
+export const buildInputs = [
+  "src",
+  "console",
+  "scripts/copy-assets.mjs",
+  "tsconfig.json",
+  "tsconfig.build.json",
+  "package-lock.json",
+];
+
 /** Compiles src to dist where something that matters to the compiler changed. */
 export async function ensureBuild(progress) {
-  const hash = await hashFiles([
-    "src",
-    "console",
-    "scripts/copy-assets.mjs",
-    "tsconfig.json",
-    "tsconfig.build.json",
-    "package-lock.json",
-  ]);
+  const hash = await hashFiles(buildInputs);
   const present = await access(cliPath).then(
     () => true,
     () => false,

@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { findBaseImage } from "./base-image.mjs";
+import { buildInputs } from "./build.mjs";
 import { must } from "./command.mjs";
 import { buildImage, inspectImage, removeBuildStages, writeAptConfiguration } from "./image-build.mjs";
 import { hashFiles } from "./inputs.mjs";
@@ -25,12 +26,8 @@ const images = [
     name: "bailiff",
     expectation: "about 30 s",
     inputs: [
-      "src",
-      "scripts/copy-assets.mjs",
-      "tsconfig.json",
-      "tsconfig.build.json",
+      ...buildInputs,
       "package.json",
-      "package-lock.json",
       "policy",
       "LICENSE",
       "images/bailiff",
