@@ -7,6 +7,8 @@ const shippedLicences = new Set([
   "BlueOak-1.0.0",
   "ISC",
   "MIT",
+  // Of the fonts of the console; they are passed on with it and not sold by themselves.
+  "OFL-1.1",
   "Unlicense",
 ]);
 
