@@ -1,4 +1,5 @@
 import type { ApprovalState } from "../domain/approval/approval.js";
+import type { ArchiveReceipt } from "../domain/archive/archive-terms.js";
 import type { CommandRecord, CommandState } from "../domain/command.js";
 import type { CommandEvent } from "../domain/command-events.js";
 import type { Label } from "../domain/data-flow/label.js";
@@ -35,6 +36,14 @@ export interface SourceObject {
   readonly label: Label;
 }
 
+/** An archive that a caller sends. */
+export interface ArchiveSource {
+  /** As its sender says; null where it does not. */
+  readonly declaredBytes: number | null;
+  /** Begins to read it; what comes in ends with an error once the signal is aborted. Not called twice. */
+  open(signal: AbortSignal): AsyncIterable<Uint8Array>;
+}
+
 /** How a submit is to be answered. `bodyHash` is the SHA-256 of the canonical JSON of the body. */
 export interface SubmitOptions {
   readonly idempotency: { readonly key: string; readonly bodyHash: string } | null;
@@ -68,6 +77,19 @@ export interface BailiffServices extends EvidenceServices, FleetServices {
   ): Promise<{ workspace: Workspace; created: boolean }>;
   getWorkspace(principal: Principal, workspaceId: string): Promise<Workspace>;
   deleteWorkspace(principal: Principal, workspaceId: string): Promise<void>;
+  /** Throws `invalid_request`, `payload_too_large` or `conflict`, with the `entry` where it is one's, for what is not taken. */
+  receiveArchive(
+    principal: Principal,
+    workspaceId: string,
+    source: ArchiveSource,
+    signal: AbortSignal,
+  ): Promise<ArchiveReceipt>;
+  /** The workspace's files as a tar stream; it ends with an error where it can't be whole, or once the signal is aborted. */
+  sendArchive(
+    principal: Principal,
+    workspaceId: string,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>>;
   createSession(
     principal: Principal,
     wanted: {

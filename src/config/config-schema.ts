@@ -491,6 +491,29 @@ const webhooks = z.strictObject({
   ),
 });
 
+const archives = z.strictObject({
+  max_bytes: whole(
+    "bytes",
+    1024,
+    1024 * 1024 * MIB,
+    1024 * MIB,
+    "Largest archive received; it needs this much beside the workspaces until it is in place.",
+  ),
+  max_file_bytes: whole("bytes", 0, 1024 * 1024 * MIB, 512 * MIB, "Largest file in a received archive."),
+  max_entries: whole(
+    "entries",
+    1,
+    10_000_000,
+    100_000,
+    "Files, links and directories of a received archive; bounds what one call costs in inodes.",
+  ),
+  max_path_bytes: whole("bytes", 1, 4096, 1024, "Longest path in a received archive."),
+  max_depth: whole("names", 1, 256, 64, "Deepest path of an archive; each level is an open directory."),
+  transfers: whole("transfers", 1, 1000, 16, "Archives in and out at once in one process."),
+  tenant_transfers: whole("transfers", 1, 1000, 4, "Of those, how many one tenant may have."),
+  timeout_ms: whole("ms", 1000, DAY_MS, 900_000, "The longest that one transfer may take."),
+});
+
 const evidence = z.strictObject({
   argv: z.enum(ARGV_RECORDING).default("full").meta({
     description:
@@ -596,6 +619,7 @@ export const configSchema = z.strictObject({
   auth: auth.prefault({}).meta({ description: "Who may call." }),
   approvals: approvals.prefault({}).meta({ description: "A person's word on what policy asks about." }),
   webhooks: webhooks.prefault({}).meta({ description: "Telling receivers of a session's commands." }),
+  archives: archives.prefault({}).meta({ description: "Workspaces as tar streams." }),
   evidence: evidence.prefault({}).meta({ description: "The signed record of every command." }),
   log: log.prefault({}).meta({ description: "The log on standard error." }),
   metrics: metrics.prefault({}).meta({ description: "Prometheus metrics." }),

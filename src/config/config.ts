@@ -1,3 +1,4 @@
+import type { ArchiveLimits } from "../domain/archive/archive-terms.js";
 import type { RecordingTerms } from "../domain/evidence/evidence-of.js";
 import type { ServiceLimits } from "../domain/limits.js";
 
@@ -82,6 +83,11 @@ export interface Config {
     readonly allowAddresses: readonly string[];
     readonly attempts: number;
     readonly retryMs: number;
+    readonly timeoutMs: number;
+  };
+  readonly archives: ArchiveLimits & {
+    readonly transfers: number;
+    readonly tenantTransfers: number;
     readonly timeoutMs: number;
   };
   readonly evidence: {

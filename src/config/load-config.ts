@@ -255,6 +255,16 @@ function toConfig(document: ConfigDocument): Config {
       retryMs: document.webhooks.retry_ms,
       timeoutMs: document.webhooks.timeout_ms,
     },
+    archives: {
+      maxBytes: document.archives.max_bytes,
+      maxFileBytes: document.archives.max_file_bytes,
+      maxEntries: document.archives.max_entries,
+      maxPathBytes: document.archives.max_path_bytes,
+      maxDepth: document.archives.max_depth,
+      transfers: document.archives.transfers,
+      tenantTransfers: document.archives.tenant_transfers,
+      timeoutMs: document.archives.timeout_ms,
+    },
     evidence: {
       argv: document.evidence.argv,
       output: document.evidence.output,

@@ -19,6 +19,7 @@ export const problemSchema = z
     errors: z
       .array(z.strictObject({ path: z.string().meta({ description: "JSON pointer" }), message: z.string() }))
       .optional(),
+    entry: z.string().optional().meta({ description: "Of an archive; everything in it is escaped." }),
     command_id: z.string().optional().meta({ description: "Of a denied command." }),
     decision: decisionSchema.optional().meta({ description: "Of a denied command." }),
   })

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { ArchiveReceipt } from "../domain/archive/archive-terms.js";
 import type { Workspace } from "../domain/session.js";
 import { isoTime, timeSchema } from "./wire-values.js";
 
@@ -23,4 +24,17 @@ export function workspaceToWire(workspace: Workspace): WorkspaceWire {
     gid: workspace.gid,
     created_at: isoTime(workspace.createdAtMs),
   };
+}
+
+/** What was taken from an archive, as callers see it. */
+export const archiveReceiptSchema = z
+  .strictObject({
+    entries: z.int().meta({ description: "Files, links and directories, also those that only paths name." }),
+    bytes: z.int().meta({ description: "Of all files together." }),
+  })
+  .meta({ id: "ArchiveReceipt" });
+
+/** Maps a receipt. */
+export function archiveReceiptToWire(receipt: ArchiveReceipt): z.output<typeof archiveReceiptSchema> {
+  return { entries: receipt.entries, bytes: receipt.bytes };
 }

@@ -12,7 +12,7 @@ export const ERROR_TABLE = {
   workspace_in_use: { status: 409, title: "The workspace has sessions" },
   workspace_unusable: { status: 409, title: "The workspace can't be used" },
   payload_too_large: { status: 413, title: "The request body is too large" },
-  unsupported_media_type: { status: 415, title: "The body must be application/json" },
+  unsupported_media_type: { status: 415, title: "The body is of another media type" },
   grant_exhausted: { status: 403, title: "The session's grant is used up, expired or revoked" },
   budget_exhausted: { status: 403, title: "The session's budget is used up" },
   quota_exceeded: { status: 429, title: "A quota is used up" },

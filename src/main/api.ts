@@ -5,12 +5,12 @@ import { createJwtAuthenticator } from "../adapters/auth/jwt.js";
 import { buildApp } from "../adapters/http/app.js";
 import { readConsoleFiles } from "../adapters/http/console-files.js";
 import { createMcpEndpoint } from "../adapters/mcp/mcp-endpoint.js";
+import { createWorkspaceArchives } from "../adapters/workspace-fs/workspace-archives.js";
 import { createApprovalServices } from "../app/approvals/approval-services.js";
 import { createBindRequest } from "../app/approvals/bind-request.js";
 import { createCancelCommand, createCommandServices } from "../app/command-services.js";
 import { listProfiles } from "../app/decide/profile-catalog.js";
 import { createEventServices } from "../app/events/event-services.js";
-import { createStreamSlots } from "../app/events/stream-slots.js";
 import { createEvidenceServices } from "../app/evidence/evidence-services.js";
 import { createPolicyServices } from "../app/policy-services.js";
 import type { ReadinessCheck } from "../app/readiness.js";
@@ -19,8 +19,10 @@ import { createSessionServices } from "../app/sessions/session-services.js";
 import { createSourceObjectServices } from "../app/sessions/source-object-services.js";
 import { createEnqueueAdmitted } from "../app/submit/enqueue-admitted.js";
 import { createSubmitServices } from "../app/submit/submit-services.js";
+import { createTenantSlots } from "../app/tenant-slots.js";
 import { withDeliveries } from "../app/webhooks/with-deliveries.js";
 import { createWorkerServices } from "../app/worker-services.js";
+import { createArchiveServices } from "../app/workspaces/archive-services.js";
 import { createWorkspaceServices } from "../app/workspaces/workspace-services.js";
 import { tenantConfig } from "../config/config.js";
 import type { SessionGrant } from "../domain/decision/grant.js";
@@ -54,8 +56,28 @@ export async function startApi(
     config.auth.jwt === null ? null : await createJwtAuthenticator({ settings: config.auth.jwt, clock });
   const cancel = createCancelCommand({ commands: stores.commands, queue: stores.queue });
   const enqueue = createEnqueueAdmitted({ queue: stores.queue, log, metrics });
+  const archives = createWorkspaceArchives({ root: config.workspaces.root, workspaces });
+  await archives.removeLeftovers(clock.nowMs() - 2 * config.archives.timeoutMs);
   const services: BailiffServices = {
     ...createWorkspaceServices({ workspaces, sessions: stores.sessions, clock }),
+    ...createArchiveServices({
+      archives,
+      workspaces,
+      limits: config.archives,
+      timeoutMs: config.archives.timeoutMs,
+      slots: createTenantSlots(
+        {
+          perProcess: config.archives.transfers,
+          perTenant: config.archives.tenantTransfers,
+          things: "archive transfers",
+          quota: "archiveTransfers",
+          gauge: "bailiff_archive_transfers_open",
+        },
+        metrics,
+      ),
+      log,
+      metrics,
+    }),
     ...createSessionServices({
       sessions: stores.sessions,
       workspaces,
@@ -96,8 +118,14 @@ export async function startApi(
     ...createEventServices({
       commands: stores.commands,
       changes: stores.changes,
-      slots: createStreamSlots(
-        { perProcess: config.server.eventStreams, perTenant: config.server.tenantEventStreams },
+      slots: createTenantSlots(
+        {
+          perProcess: config.server.eventStreams,
+          perTenant: config.server.tenantEventStreams,
+          things: "event streams",
+          quota: "eventStreams",
+          gauge: "bailiff_event_streams_open",
+        },
         metrics,
       ),
     }),

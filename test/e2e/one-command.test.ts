@@ -1,9 +1,14 @@
-import { chmod, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { chmod, mkdir, readdir, readFile, readlink, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Agent, BailiffProcess, Installation } from "../support/bailiff.js";
 import { createInstallation, openAgent } from "../support/bailiff.js";
 import { containersOf } from "../support/engine-containers.js";
+import { rawTar } from "../support/tar-bytes.js";
+
+const exec = promisify(execFile);
 
 let installation: Installation;
 let bailiff: BailiffProcess;
@@ -28,6 +33,56 @@ const sh = async (text: string, more: Record<string, unknown> = {}) => {
   await writeFile(join(agent.directory, name), text, { mode: 0o644 });
   return agent.submit(["sh", name], more);
 };
+
+describe("files of a caller that does not share the volume", () => {
+  test("go in as docs/api.md shows, are worked on by a command, and come out again", async () => {
+    const page = await readFile(new URL("../../docs/api.md", import.meta.url), "utf8");
+    const [send = "", fetchBack = ""] =
+      /```sh\n([^`]*curl[^`]*archive[^`]*)```/.exec(page)?.[1]?.trim().split("\n") ?? [];
+    const place = join(installation.directory, "caller");
+    await mkdir(join(place, "repo", "src"), { recursive: true });
+    await mkdir(join(place, "out"));
+    await writeFile(join(place, "repo", "src", "data"), "3\n1\n2\n");
+    await writeFile(join(place, "repo", "sort.sh"), "sort src/data > sorted");
+    await symlink("src/data", join(place, "repo", "link"));
+    const key = await installation.key("remote");
+    const shell = (line: string) =>
+      exec("sh", ["-c", line], {
+        cwd: place,
+        env: { PATH: process.env["PATH"], BAILIFF_URL: bailiff.url, BAILIFF_API_KEY: key },
+      });
+    await bailiff.call(key, "PUT", "/v1/workspaces/repo-1");
+    const { stdout } = await shell(send);
+    expect(JSON.parse(stdout)).toMatchObject({ entries: 4 });
+    const session = await bailiff.call(key, "POST", "/v1/sessions", {
+      workspace_id: "repo-1",
+      grant: { level: "allow_all" },
+    });
+    const ran = await bailiff.call(
+      key,
+      "POST",
+      `/v1/sessions/${session.body.session_id}/commands`,
+      { argv: ["sh", "sort.sh"] },
+      { prefer: "wait=60" },
+    );
+    expect(ran.body).toMatchObject({ outcome: "completed", returncode: 0 });
+    await shell(fetchBack);
+    expect(await readFile(join(place, "out", "sorted"), "utf8")).toBe("1\n2\n3\n");
+    expect(await readlink(join(place, "out", "link"))).toBe("src/data");
+
+    const evil = await fetch(`${bailiff.url}/v1/workspaces/repo-1/archive`, {
+      method: "PUT",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/x-tar" },
+      body: rawTar({ name: "../../escaped", body: "x" }),
+    });
+    expect([evil.status, await evil.json()]).toMatchObject([
+      400,
+      { code: "invalid_request", entry: "../../escaped", detail: expect.stringContaining("goes up") },
+    ]);
+    const absent = await bailiff.call(key, "GET", "/v1/workspaces/none/archive");
+    expect(absent.status).toBe(404);
+  });
+});
 
 describe("what a caller sees of an end", () => {
   test("exact bytes, both streams and the returncode (FB-1)", async () => {

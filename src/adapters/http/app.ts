@@ -2,6 +2,7 @@ import type { FastifyInstance } from "fastify";
 import Fastify from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import { BailiffError } from "../../domain/errors.js";
+import { createArchiveUploads } from "./archive-body.js";
 import { createAuthScope } from "./auth-scope.js";
 import { answerClientError } from "./client-error.js";
 import { asBailiffError, createErrorHandler, sendProblem } from "./error-handler.js";
@@ -12,6 +13,7 @@ import { observeRequests } from "./request-telemetry.js";
 import type { RouteTable } from "./route-table.js";
 import { createRouteTable } from "./route-table.js";
 import { approvalRoutes } from "./routes/approvals.js";
+import { archiveRoutes } from "./routes/archives.js";
 import { commandEventRoutes } from "./routes/command-events.js";
 import { commandRoutes } from "./routes/commands.js";
 import { consoleRoutes } from "./routes/console.js";
@@ -44,6 +46,7 @@ export async function buildApp(
   routes: RouteTable = createRouteTable(),
 ): Promise<FastifyInstance> {
   const waits = createWaitRegistry();
+  const uploads = createArchiveUploads();
   const root = Fastify({
     logger: false,
     bodyLimit: deps.limits.requestBodyBytes,
@@ -55,7 +58,11 @@ export async function buildApp(
     routerOptions: { maxParamLength: 128 },
     // Ours is a problem document.
     return503OnClosing: false,
-    clientErrorHandler: (error, socket) => answerClientError(error, socket, deps.ids.next("req")),
+    clientErrorHandler: (error, socket) => {
+      // Told once: such a request is bounded by the terms of archives alone from then on.
+      if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && uploads.has(socket)) return;
+      answerClientError(error, socket, deps.ids.next("req"));
+    },
     frameworkErrors: (error, request, reply) => {
       reply.headers({ ...SECURE_HEADERS, "x-request-id": request.id });
       sendProblem(reply, asBailiffError(error, waits.ended), request.id);
@@ -106,6 +113,9 @@ export async function buildApp(
     sessionRoutes(scope, routeDeps);
     sourceObjectRoutes(scope, routeDeps);
     workspaceRoutes(scope, routeDeps);
+    await scope.register(async (inner) =>
+      archiveRoutes(inner.withTypeProvider<ZodTypeProvider>(), { ...routeDeps, uploads }),
+    );
     approvalRoutes(scope, routeDeps);
     policyRoutes(scope, routeDeps);
     evidenceRoutes(scope, routeDeps);

@@ -8,7 +8,7 @@ const DESCRIPTIONS = {
   404: "Not found, or another tenant's.",
   409: "The state does not allow this.",
   413: "The body is too large.",
-  415: "The body is not application/json.",
+  415: "The body is of a media type that is not taken.",
   429: "A quota or rate is used up; see Retry-After.",
   500: "The service failed.",
   503: "The service can't take this now; see Retry-After.",

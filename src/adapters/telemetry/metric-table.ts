@@ -219,6 +219,21 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
     help: "Event streams of commands that are open in this process.",
     labels: [],
   },
+  bailiff_archive_transfers_open: {
+    kind: "gauge",
+    help: "Archives that this process receives or sends now.",
+    labels: [],
+  },
+  bailiff_archive_transfers_total: {
+    kind: "counter",
+    help: "Archives received (in) and sent (out): done, refused, cut off by the client or a deadline, or failed.",
+    labels: ["direction", "result"],
+  },
+  bailiff_archive_bytes_total: {
+    kind: "counter",
+    help: "Bytes of archives received and sent.",
+    labels: ["direction"],
+  },
   bailiff_webhook_attempts_total: {
     kind: "counter",
     help: "Attempts to deliver a webhook: delivered, retried later, failed for good, blocked, or superseded by another process.",

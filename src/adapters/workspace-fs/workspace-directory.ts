@@ -6,21 +6,22 @@ import type { WorkspaceFacts } from "../../domain/containment/workspace-facts.js
 import { isName } from "../../domain/ids.js";
 import type { Workspace } from "../../domain/session.js";
 import { WorkspaceFault, type WorkspaceStore } from "../../ports/workspace-store.js";
+import { codeOf } from "./confined-directory.js";
 import { readContents } from "./read-contents.js";
 import { removeTree } from "./remove-tree.js";
 import { checkWorkspacesRoot, processIdentity } from "./workspaces-root.js";
 
-/** Not a tenant's name, so no tenant can reach it. */
-const TRASH = ".trash";
+/** Where what is to be deleted goes, under the root. Not a tenant's name, so no tenant can reach it. */
+export const TRASH = ".trash";
 
 /** The sticky bit on a workspace of our own says that it was made but not yet given away. No plain mkdir leaves it. */
 const UNFINISHED = 0o1700;
 
 const OPEN_DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
-
-const io = (cause: unknown) => new WorkspaceFault("io", "the workspaces can't be read or written", cause);
+/** A fault of the file system, with its cause for the log. */
+export const io = (cause: unknown) =>
+  new WorkspaceFault("io", "the workspaces can't be read or written", cause);
 
 const missing = () => new WorkspaceFault("not_a_directory", "the workspace does not exist");
 
@@ -45,7 +46,7 @@ async function lstatOrNull(path: string): Promise<Stats | null> {
 const isWithin = (base: string, path: string) => path === base || path.startsWith(base + sep);
 
 /** Makes a directory of our own where there is none; refuses anything else that others could write or swap. */
-async function ownDirectory(path: string, mode: number): Promise<void> {
+export async function ownDirectory(path: string, mode: number): Promise<void> {
   try {
     await mkdir(path, { mode });
   } catch (error) {

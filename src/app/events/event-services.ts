@@ -3,13 +3,13 @@ import type { CommandChanges } from "../../ports/command-changes.js";
 import type { CommandStore } from "../../ports/command-store.js";
 import { notFound, requireId, requireScope } from "../access.js";
 import type { BailiffServices } from "../services.js";
-import type { StreamSlots } from "./stream-slots.js";
+import type { TenantSlots } from "../tenant-slots.js";
 
 /** Use cases that tell of a command's life while it goes on. */
 export function createEventServices(deps: {
   readonly commands: CommandStore;
   readonly changes: CommandChanges;
-  readonly slots: StreamSlots;
+  readonly slots: TenantSlots;
 }): Pick<BailiffServices, "followCommand"> {
   return {
     async followCommand(principal, commandId, afterId, signal) {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createEventServices } from "../../../src/app/events/event-services.js";
-import { createStreamSlots } from "../../../src/app/events/stream-slots.js";
+import { createTenantSlots } from "../../../src/app/tenant-slots.js";
 import type { CommandEvent } from "../../../src/domain/command-events.js";
 import type { Session } from "../../../src/domain/session.js";
 import type { Principal } from "../../../src/ports/authenticator.js";
@@ -40,7 +40,13 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 const servicesOf = (stores: StoreFixture, bounds = { perProcess: 1_000, perTenant: 1_000 }) =>
-  createEventServices({ ...stores, slots: createStreamSlots(bounds, silentMetrics) });
+  createEventServices({
+    ...stores,
+    slots: createTenantSlots(
+      { ...bounds, things: "event streams", quota: "eventStreams", gauge: "bailiff_event_streams_open" },
+      silentMetrics,
+    ),
+  });
 
 /** A client of one stream: what it has received, and how to drop. */
 async function follow(services: ReturnType<typeof servicesOf>, commandId: string, afterId = 0) {

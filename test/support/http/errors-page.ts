@@ -16,8 +16,10 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   idempotency_mismatch: "Use a new `Idempotency-Key` for a new request.",
   workspace_in_use: "Close the workspace's sessions first.",
   workspace_unusable: "An operator has to mend the workspace; `detail` says what is wrong.",
-  payload_too_large: "Send less. The limit is the service's `request_body_bytes`.",
-  unsupported_media_type: "Send `Content-Type: application/json`, in UTF-8, not compressed.",
+  payload_too_large:
+    "Send less: `detail` names the limit of an archive and its entry; for other bodies it is the service's `request_body_bytes`.",
+  unsupported_media_type:
+    "Send `Content-Type: application/json`, in UTF-8, or `application/x-tar` for an archive; not compressed.",
   grant_exhausted: "Ask the operator for another session or grant.",
   budget_exhausted:
     "Nothing is left of the session's wall or CPU time, or its own unfinished commands hold the rest. Ask the operator for another session.",
@@ -50,6 +52,7 @@ Every refusal and fault is an [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)
 | \`instance\` | \`urn:bailiff:request:\` and the request id, also in the \`X-Request-Id\` header and in the log |
 | \`errors\` | the faulty fields: \`path\` (JSON pointer) and \`message\`; names limits and keys, never values |
 | \`command_id\`, \`decision\` | of a denied command |
+| \`entry\` | the entry of an archive that is at fault, with everything escaped |
 
 A command that ran and failed is not an error: see \`outcome\`, \`effect\` and \`returncode\` in [the API](api.md).
 

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import type { BailiffServices, SourceObject } from "../../../src/app/services.js";
 import { approvalIdOf, commandIdOf, pendingApproval } from "../../../src/domain/approval/approval.js";
 import type { CommandRecord, CommandResult } from "../../../src/domain/command.js";
@@ -87,17 +88,21 @@ export interface InMemoryServices extends BailiffServices {
   change(commandId: string, change: Partial<CommandRecord>): void;
   /** Event streams that are open. */
   readonly openStreams: () => number;
+  /** Archives that are being received. */
+  readonly openUploads: () => number;
 }
 
 /** Builds an empty service. */
 export function createInMemoryServices(): InMemoryServices {
   const workspaces = new Map<string, Workspace>();
+  const archives = new Map<string, Buffer>();
   const sessions = new Map<string, Session>();
   const commands = new Map<string, CommandRecord>();
   const objects = new Map<string, SourceObject>();
   const keys = new Map<string, { commandId: string; bodyHash: string }>();
   const followers = new Set<{ commandId: string; tell: () => void }>();
   const evidence: ChainedRecord[] = [];
+  let uploads = 0;
   let counter = 0;
   let aborted = 0;
   let ready = true;
@@ -158,6 +163,7 @@ export function createInMemoryServices(): InMemoryServices {
       ready = value;
     },
     openStreams: () => followers.size,
+    openUploads: () => uploads,
     change(commandId, change) {
       const record = commands.get(commandId);
       if (record === undefined) throw missing("command");
@@ -211,6 +217,27 @@ export function createInMemoryServices(): InMemoryServices {
     async deleteWorkspace(principal, id) {
       enter(principal, "workspaces:write");
       if (!workspaces.delete(`${principal.tenant}/${id}`)) throw missing("workspace");
+    },
+    async receiveArchive(principal, id, source, signal) {
+      enter(principal, "workspaces:write");
+      const key = `${principal.tenant}/${id}`;
+      if (!workspaces.has(key)) throw missing("workspace");
+      const chunks: Uint8Array[] = [];
+      uploads += 1;
+      try {
+        for await (const chunk of source.open(signal)) chunks.push(chunk);
+      } finally {
+        uploads -= 1;
+      }
+      const archive = Buffer.concat(chunks);
+      archives.set(key, archive);
+      return { entries: 1, bytes: archive.length };
+    },
+    async sendArchive(principal, id) {
+      enter(principal, "workspaces:read");
+      const key = `${principal.tenant}/${id}`;
+      if (!workspaces.has(key)) throw missing("workspace");
+      return Readable.from([archives.get(key) ?? Buffer.alloc(1024)], { objectMode: false });
     },
     async createSession(principal, wanted) {
       enter(principal, "sessions:write");

@@ -9,7 +9,7 @@ import { problemSchema } from "../../../../src/contract/problems.js";
 import { createdSessionSchema, sessionSchema } from "../../../../src/contract/sessions.js";
 import { sourceObjectSchema } from "../../../../src/contract/source-objects.js";
 import { fleetSchema } from "../../../../src/contract/workers.js";
-import { workspaceSchema } from "../../../../src/contract/workspaces.js";
+import { archiveReceiptSchema, workspaceSchema } from "../../../../src/contract/workspaces.js";
 import { signDelivery } from "../../../../src/domain/webhook/webhook-signature.js";
 import { errorsPage } from "../../../support/http/errors-page.js";
 import { createTestApp, KEYS } from "../../../support/http/test-app.js";
@@ -22,6 +22,7 @@ const blocks = [...page.matchAll(/```(\w+)(?: (\w+))?\n([\s\S]*?)```/g)].map(([,
 }));
 
 const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
+  ArchiveReceipt: archiveReceiptSchema,
   AuditPage: auditPageSchema,
   Command: commandSchema,
   CreatedSession: createdSessionSchema,
