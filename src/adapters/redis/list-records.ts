@@ -34,13 +34,19 @@ export async function listRecords(
     for (const id of ids) pipeline.hget(keys.command(id), field);
     const values = (await runPipeline(pipeline)) as (string | null)[];
     const matching = ids.filter((_, i) => values[i] !== null && (wanted === null || values[i] === wanted));
-    for (const record of await readListed(redis, keys, matching.slice(0, limit - records.length))) {
+    const looked = matching.slice(0, limit - records.length);
+    for (const record of await readListed(redis, keys, looked)) {
       // A session's id is not yet a right to see its commands.
       if (record?.tenant === tenant) records.push(record);
     }
     const last = records.at(-1)?.id ?? null;
     if (records.length >= limit)
       return { records, nextCursor: last === ids.at(-1) && ids.length < LIST_SCAN_BATCH ? null : last };
+    if (looked.length < matching.length) {
+      // One of those expired between the two looks: the page goes on behind the last that was looked at, not behind the batch.
+      after = looked.at(-1) ?? null;
+      continue;
+    }
     if (ids.length < LIST_SCAN_BATCH) return { records, nextCursor: null };
     after = ids.at(-1) ?? null;
   }
