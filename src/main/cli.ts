@@ -4,18 +4,29 @@ import { runCommandLine } from "../cli/command-line.js";
 import { createCommands } from "./cli-commands.js";
 import { VERSION } from "./version.js";
 
-const stream = (target: NodeJS.WriteStream): CliStream => ({
-  isTerminal: target.isTTY === true,
-  write: (text) => void target.write(text),
-});
+/** What a shell says of a program that SIGPIPE ended. */
+const BROKEN_PIPE_STATUS = 141;
+
+/** A stream that commands write to. Its reader may leave, as `head` does: that is no fault to tell with a stack. */
+const stream = (target: NodeJS.WriteStream, onGone: () => void): CliStream => {
+  let isWatched = false;
+  return {
+    isTerminal: target.isTTY === true,
+    write(text) {
+      if (!isWatched) target.on("error", onGone);
+      isWatched = true;
+      target.write(text);
+    },
+  };
+};
 
 process.exitCode = await runCommandLine({
   commands: createCommands(),
   version: VERSION,
   args: process.argv.slice(2),
   world: {
-    stdout: stream(process.stdout),
-    stderr: stream(process.stderr),
+    stdout: stream(process.stdout, () => process.exit(BROKEN_PIPE_STATUS)),
+    stderr: stream(process.stderr, () => undefined),
     env: process.env,
     onInterrupt(callback) {
       process.on("SIGINT", callback);
