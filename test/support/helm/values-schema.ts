@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { configSchema } from "../../../src/config/config-schema.js";
+import { policyDocumentSchema } from "../../../src/domain/policy/policy-document.js";
 
 interface Node {
   properties?: Record<string, Node>;
-  required?: string[];
+  additionalProperties?: Node | boolean;
+  pattern?: string;
 }
 
 /** What the chart decides itself: paths, ports, names, and every secret, which is taken by reference. */
@@ -28,7 +30,26 @@ const OF_THE_CHART = [
   "evidence.signing_key_file",
 ];
 
-/** The schema of the chart's values, with Bailiff's own configuration in it as Bailiff's schema has it now. */
+/** A profile as a pool has it: its pool is clear, a loaded image may have no name, and an engine has one network at most. */
+function profileOfPool(): Node {
+  const policy = z.toJSONSchema(policyDocumentSchema, { io: "input", target: "draft-7" }) as Node;
+  const profile = policy.properties?.["profiles"]?.additionalProperties;
+  if (typeof profile !== "object") throw new Error("the policy has no profiles");
+  const { pool: _, ...properties } = profile.properties ?? {};
+  return {
+    ...profile,
+    properties: {
+      ...properties,
+      image: {
+        ...properties["image"],
+        pattern: "^([a-z0-9][a-z0-9._/:-]{0,254}@)?sha256:[0-9a-f]{64}$",
+      },
+      network: { ...properties["network"], ...{ enum: ["none", "bridge"] } },
+    },
+  };
+}
+
+/** The schema of the chart's values, with Bailiff's own configuration and profiles in it as Bailiff has them now. */
 export function valuesSchema(text: string): string {
   const schema = JSON.parse(text) as { definitions: Record<string, unknown> };
   const { $schema: _, ...config } = z.toJSONSchema(configSchema, { io: "input", target: "draft-7" });
@@ -40,5 +61,6 @@ export function valuesSchema(text: string): string {
     delete parent.properties[last];
   }
   schema.definitions["config"] = config;
+  schema.definitions["profile"] = profileOfPool();
   return `${JSON.stringify(schema, null, 2)}\n`;
 }
