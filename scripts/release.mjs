@@ -4,7 +4,7 @@ import { access, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promise
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { debianBill } from "./release/debian-bill.mjs";
-import { must } from "./setup/command.mjs";
+import { capture, must } from "./setup/command.mjs";
 import { createDockerClient } from "./setup/docker-client.mjs";
 import { root } from "./setup/paths.mjs";
 import { prepare } from "./setup/prepare.mjs";
@@ -28,8 +28,7 @@ try {
 async function release({ isDry }) {
   const progress = createProgress();
   const { name, version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
-  const revision = (await must("git", ["rev-parse", "HEAD"], { cwd: root })).trim();
-  await checkReleasable(version, isDry, progress);
+  const revision = await checkReleasable(version, isDry, progress);
   const verdict = await must(process.execPath, [join(root, "scripts", "supply-chain.mjs")], {
     timeoutMs: 120_000,
   });
@@ -91,7 +90,7 @@ async function release({ isDry }) {
   progress.ready("Release", directory);
 }
 
-/** A release says what is in it, and is what the repository holds. */
+/** A release says what is in it, and is what the repository holds; gives the commit. */
 async function checkReleasable(version, isDry, progress) {
   const changes = await readFile(join(root, "CHANGELOG.md"), "utf8");
   if (!changes.includes(`\n## ${version}`)) {
@@ -100,10 +99,15 @@ async function checkReleasable(version, isDry, progress) {
       "Write what changed, then start again.",
     );
   }
-  const uncommitted = (await must("git", ["status", "--porcelain"], { cwd: root })).trim();
-  if (uncommitted === "") return;
-  if (!isDry) throw new SetupError("There are uncommitted changes.", uncommitted);
-  progress.note("There are uncommitted changes: a release would stop here.");
+  const head = await capture("git", ["rev-parse", "HEAD"], { cwd: root });
+  const status = await capture("git", ["status", "--porcelain"], { cwd: root });
+  const problem =
+    head.code !== 0 || status.code !== 0
+      ? "This is no checkout that git can read."
+      : status.stdout.trim() !== "" && "There are uncommitted changes.";
+  if (problem && !isDry) throw new SetupError(problem, (status.stdout + status.stderr).trim());
+  if (problem) progress.note(`${problem} A release would stop here.`);
+  return head.stdout.trim();
 }
 
 /** Saves an image as `docker load` takes it. */
