@@ -58,6 +58,7 @@ export async function startApi(
   const enqueue = createEnqueueAdmitted({ queue: stores.queue, log, metrics });
   const archives = createWorkspaceArchives({ root: config.workspaces.root, workspaces });
   await archives.removeLeftovers(clock.nowMs() - 2 * config.archives.timeoutMs);
+  const pools = () => listProfiles(policy.current(), config.images).map(({ pool }) => pool);
   const services: BailiffServices = {
     ...createWorkspaceServices({ workspaces, sessions: stores.sessions, clock }),
     ...createArchiveServices({
@@ -134,7 +135,7 @@ export async function startApi(
       leases: stores.leases,
       commands: stores.commands,
       queue: stores.queue,
-      pools: () => listProfiles(policy.current(), config.images).map(({ pool }) => pool),
+      pools,
     }),
     ...createEvidenceServices({ evidence: stores.evidence, commands: stores.commands }),
     ...createProcessReadiness(foundation, moreChecks, {
@@ -154,6 +155,10 @@ export async function startApi(
     metricsPublic: config.server.publicMetrics,
     version: VERSION,
     console: await readConsoleFiles(CONSOLE_DIRECTORY),
+    queueBoard: {
+      ...stores.board,
+      pools,
+    },
     moreRoutes: [createMcpEndpoint({ services, limits: config.limits, clock, log, version: VERSION })],
   });
   const url = await app.listen({ host: config.server.host, port: config.server.port });

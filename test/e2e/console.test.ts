@@ -1,5 +1,4 @@
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import axeCore from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Agent, BailiffProcess, Installation } from "../support/bailiff.js";
@@ -7,7 +6,6 @@ import { createInstallation, openAgent } from "../support/bailiff.js";
 import { openWatchedPage, signIn, startBrowser, type WatchedPage } from "../support/console/browser.js";
 import { until } from "../support/until.js";
 
-const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const REVIEWER = [
   "approvals:read",
   "approvals:decide",
@@ -58,8 +56,7 @@ const show = (page: Page, id: string) =>
 
 /** Everything axe-core finds; it is put into the page from outside, where the page's own policy does not reach. */
 async function violations(page: Page): Promise<string[]> {
-  const source = await readFile(AXE, "utf8");
-  await page.evaluate(source);
+  await page.evaluate(axeCore.source);
   return page.evaluate(async () => {
     const { axe } = globalThis as unknown as {
       axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
@@ -159,8 +156,11 @@ describe("the console", () => {
     await show(page, other.approval_id);
     await page.locator(".detail > .argv").getByText("echo other").waitFor();
     await page.keyboard.press("d");
+    await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("d");
+    await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Enter");
     await page.locator(".standing").getByText("Denied", { exact: true }).waitFor();
     expect(await stateOf(other.approval_id)).toBe("denied");
@@ -189,6 +189,7 @@ describe("the console", () => {
     await selected.getByText("echo 1").waitFor();
     await page.keyboard.press("j");
     await selected.getByText("echo 2").waitFor();
+    await page.locator(".detail > .argv").getByText("echo 2").waitFor();
     const before = await selected.boundingBox();
     const third = await ask(["sh", "-c", "echo 3"]);
     await page.getByText("3 waiting").waitFor();
@@ -202,7 +203,9 @@ describe("the console", () => {
     expect(await stateOf(second.approval_id)).toBe("consumed");
     await page.keyboard.press("n");
     await selected.getByText("echo 3").waitFor();
+    await page.locator(".detail > .argv").getByText("echo 3").waitFor();
     await page.keyboard.press("d");
+    await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Enter");
     await page.locator(".standing").getByText("Denied", { exact: true }).waitFor();
     expect(await stateOf(third.approval_id)).toBe("denied");
@@ -252,6 +255,121 @@ describe("the console", () => {
     await page.keyboard.press("Enter");
     await page.locator(".standing").getByText("Denied", { exact: true }).waitFor();
     expect(await violations(page)).toEqual([]);
+  });
+
+  test("shows a command's hostile output as text, its decision and its evidence, verified", async () => {
+    const program = [
+      "import sys",
+      "print('<img src=x onerror=alert(1)><script>alert(2)</script>')",
+      "print('\\x1b[2J\\x1b]0;title\\x07gone\\x08')",
+      "print('a\\u202eb\\u200bc\\U000e0041')",
+      "print('far' + ' ' * 5000 + 'away')",
+      "print('\\n' * 500 + 'the end')",
+      "sys.stderr.write('x' * 5000)",
+      "sys.exit(7)",
+    ].join("\n");
+    const free = await openAgent(installation, bailiff);
+    const { body } = await free.submit(["python3", "-c", program], { max_stderr_chars: 100 });
+    expect([body.outcome, body.returncode]).toEqual(["completed", 7]);
+    const watched = await open();
+    const { page } = watched;
+    const operator = await installation.key("acme", ["admin"], "operator");
+    await signIn(page, operator, `/console#/commands/${body.command_id}`);
+    const stdout = page.getByRole("region", { name: "stdout" });
+    for (const text of [
+      "<img src=x onerror=alert(1)><script>alert(2)</script>",
+      "[ESC][2J[ESC]]0;title[BEL]gone[BS]",
+      "a[U+202E]b[U+200B]c[U+E0041]",
+      "far[5000 spaces]away",
+      "[500 empty lines]",
+      "the end",
+    ]) {
+      await stdout.getByText(text).waitFor();
+    }
+    await page.getByText("truncated by request chars").waitFor();
+    await page.getByText("returncode 7").waitFor();
+    for (const layer of ["schema", "policy", "budget"]) {
+      await page.locator(".layer-name").getByText(layer, { exact: true }).waitFor();
+    }
+    await page.getByText("hash holds").nth(1).waitFor();
+    expect(await page.getByText("edited").count()).toBe(0);
+    expect(await violations(page)).toEqual([]);
+
+    await page.keyboard.press("g");
+    await page.keyboard.press("c");
+    await page.getByRole("heading", { name: "Commands" }).waitFor();
+    await page.getByLabel("Outcome").selectOption("completed");
+    await page
+      .getByRole("link", { name: /python3/ })
+      .first()
+      .waitFor();
+    await page.getByLabel("Session").fill(free.sessionId);
+    await page.keyboard.press("Enter");
+    await page.locator(".row-link").first().waitFor();
+    expect(await violations(page)).toEqual([]);
+
+    await page.getByRole("link", { name: "Policy" }).click();
+    await page.getByLabel("argv, as a JSON array").fill('["rm", "-rf", "/"]');
+    await page.getByLabel("In the session").selectOption(agent.sessionId);
+    await page.getByRole("button", { name: "Explain" }).click();
+    await page.locator(".explained").getByText("deny").waitFor();
+    expect(await violations(page)).toEqual([]);
+
+    await page.getByRole("link", { name: "Fleet" }).click();
+    await page.getByText("alive").waitFor();
+    expect(await violations(page)).toEqual([]);
+    expect(watched.seen).toEqual([]);
+  });
+
+  test("cancels a running command, and follows it to its end by its events", async () => {
+    const free = await openAgent(installation, bailiff);
+    const { body } = await free.submit(["sleep", "100"], { timeout_s: 120 }, {});
+    const { page } = await open();
+    await signIn(page, free.key, `/console#/commands/${body.command_id}`);
+    await page.locator(".command-head").getByText("dispatched").waitFor();
+    await page.keyboard.press("x");
+    await page.getByRole("button", { name: "Cancel it" }).click();
+    await page.locator(".command-head").getByText("cancelled").waitFor();
+    await page.getByText("Look before anything is done again.").waitFor();
+  });
+
+  test("opens the queues to operators alone, for looking, by a cookie that opens nothing else", async () => {
+    const asked = await ask(["sh", "-c", "echo not-on-the-board"]);
+    const visit = (key: string) => bailiff.call(key, "POST", "/console/queues/visit");
+    expect((await visit(reviewer)).body.code).toBe("insufficient_scope");
+    expect((await bailiff.call("none", "POST", "/console/queues/visit")).status).toBe(401);
+    for (const path of ["/console/queues", "/console/queues/api/queues", "/console/queues/static/x.js"]) {
+      expect((await fetch(`${bailiff.url}${path}`)).status, path).toBe(401);
+    }
+    const operator = await installation.key("acme", ["admin"], "operator");
+    const cookie = (await visit(operator)).headers.get("set-cookie") ?? "";
+    expect(cookie).toMatch(
+      /^bailiff_board=[\w-]{43}; Path=\/console\/queues; Max-Age=600; HttpOnly; SameSite=Strict$/,
+    );
+    const headers = { cookie: cookie.split(";", 1)[0] ?? "" };
+    expect((await fetch(`${bailiff.url}/v1/commands`, { headers })).status).toBe(401);
+    const listed = await fetch(`${bailiff.url}/console/queues/api/queues?activeQueue=default&page=1`, {
+      headers,
+    });
+    const text = await listed.text();
+    expect([listed.status, JSON.parse(text).queues[0].name]).toEqual([200, "default"]);
+    expect(JSON.parse(text).queues[0].readOnlyMode).toBe(true);
+    expect(text).not.toContain("not-on-the-board");
+    const pause = await fetch(`${bailiff.url}/console/queues/api/queues/default/pause`, {
+      method: "PUT",
+      headers,
+    });
+    expect(pause.status).toBe(405);
+    await bailiff.call(reviewer, "POST", `/v1/approvals/${asked.approval_id}/decision`, { decision: "deny" });
+
+    const { page, context } = await open();
+    await signIn(page, operator, "/console#/fleet");
+    const [board] = await Promise.all([
+      context.waitForEvent("page"),
+      page.getByRole("button", { name: "Look into the queues" }).click(),
+    ]);
+    await board.getByText("Bailiff queues").first().waitFor();
+    expect(await board.evaluate(() => [document.cookie, location.href, opener].join())).not.toContain("blf_");
   });
 
   test("neither opened a dialog of the browser, nor reached out, nor broke its policy, in all of this", () => {

@@ -25,6 +25,8 @@ export interface ApiClient {
   may(scope: string): boolean;
   get<T>(path: string, signal?: AbortSignal): Promise<T>;
   post<T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T>;
+  /** Asks for the cookie that opens the queues' board to this browser for a while. */
+  visitBoard(): Promise<void>;
   /** The messages of an event stream. By fetch, because an EventSource can't send the key in a header. */
   stream(path: string, lastEventId: string | null, signal: AbortSignal): Promise<Response>;
 }
@@ -41,7 +43,7 @@ export async function signIn(key: string, onSignedOut: () => void): Promise<ApiC
         ...init,
         headers: { ...init.headers, authorization: `Bearer ${key}` },
         cache: "no-store",
-        credentials: "omit",
+        credentials: init.credentials ?? "omit",
         redirect: "error",
       });
     } catch (error) {
@@ -75,6 +77,10 @@ export async function signIn(key: string, onSignedOut: () => void): Promise<ApiC
           : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
         ...(signal === undefined ? {} : { signal }),
       }),
+    visitBoard: async () => {
+      // The one answer whose cookie is taken: no script can read it, and only the board's path gets it.
+      await call("/console/queues/visit", { method: "POST", credentials: "same-origin" });
+    },
     stream: (path, lastEventId, signal) =>
       call(path, { signal, headers: lastEventId === null ? {} : { "last-event-id": lastEventId } }),
   };

@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { useApi } from "../api/use-api.js";
 import { Badge } from "../shell/badge.js";
 import { Fault, NeedsScope } from "../shell/fault.js";
-import { goTo, linkTo } from "../shell/route.js";
+import { goTo, linkTo, readRoute } from "../shell/route.js";
 import { useKeys } from "../shell/use-keys.js";
 import { spanText } from "../text/quantity-text.js";
 import { Name, Rendered } from "../text/quoted.js";
@@ -30,7 +30,9 @@ function InboxView(props: { readonly id: string | null; announce(words: string):
   // Nothing is selected by itself on a narrow screen: there, the list is a page of its own.
   const first = items[0]?.approval.approval_id ?? null;
   useEffect(() => {
-    if (id === null && first !== null && matchMedia("(min-width: 60rem)").matches) select(first);
+    // The address may have gone on to another page, which is not shown yet.
+    const isHere = readRoute(location.hash).page === "approvals";
+    if (isHere && id === null && first !== null && matchMedia("(min-width: 60rem)").matches) select(first);
   }, [id, first]);
 
   useKeys({

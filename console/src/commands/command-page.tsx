@@ -114,10 +114,10 @@ function Page(props: { readonly id: string; announce(words: string): void }) {
 
       <Streams command={command} />
 
-      <h3>The decision, layer by layer</h3>
+      <h2 class="section">The decision, layer by layer</h2>
       <DecisionLayers decision={command.decision} />
 
-      <h3>What it ran with</h3>
+      <h2 class="section">What it ran with</h2>
       <Facts>
         <Fact name="Directory">
           <Quoted text={command.cwd} />
@@ -233,7 +233,7 @@ function Streams(props: { readonly command: CommandWire }) {
       )}
       {streams.map(({ name, text, bytes, truncatedBy, isTruncated, isReplaced }) => (
         <section key={name}>
-          <h3 class="stream-head">
+          <h2 class="section stream-head">
             {name}
             <span class="muted">{bytes === null ? "" : bytesText(bytes)}</span>
             {isTruncated && (
@@ -243,7 +243,7 @@ function Streams(props: { readonly command: CommandWire }) {
               />
             )}
             {isReplaced && <Badge word="not valid UTF-8: replaced" tone="wait" />}
-          </h3>
+          </h2>
           {text === null || text === "" ? (
             <p class="muted small">nothing</p>
           ) : (

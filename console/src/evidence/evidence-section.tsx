@@ -62,7 +62,9 @@ export function EvidenceSection(props: { readonly commandId: string; readonly is
 
   return (
     <section class="evidence" aria-labelledby="evidence-title">
-      <h3 id="evidence-title">Evidence</h3>
+      <h2 class="section" id="evidence-title">
+        Evidence
+      </h2>
       <Fault error={loaded.error} />
       {!canVerify && (
         <p class="warn">A browser verifies only on a page that came by https or from this machine itself.</p>

@@ -32,6 +32,17 @@ function Page() {
     if (value !== null) setHistory((old) => addSample(old, sampleOf(value, api.nowMs())));
   }, [fleet.value]);
 
+  const [boardError, setBoardError] = useState<unknown>(null);
+  const openBoard = async () => {
+    try {
+      await api.visitBoard();
+      // A page of its own, that can't reach into this one.
+      open("/console/queues", "_blank", "noopener");
+    } catch (error) {
+      setBoardError(error);
+    }
+  };
+
   const commands = ended.value?.commands ?? [];
   // Oldest on the left, as in the other plots.
   const durations = commands
@@ -48,7 +59,11 @@ function Page() {
     <div class="page">
       <header class="list-head">
         <h1>Fleet</h1>
+        <button type="button" class="link" onClick={() => void openBoard()}>
+          Look into the queues
+        </button>
       </header>
+      <Fault error={boardError} />
       <Fault error={fleet.error ?? ended.error} />
       <div class="plots">
         <Plot name="Waiting in queues" values={history.map(({ waiting }) => waiting)} show={String} />
@@ -60,7 +75,7 @@ function Page() {
       </div>
       {fleet.value !== null && (
         <>
-          <h3>Queues</h3>
+          <h2 class="section">Queues</h2>
           <table class="table">
             <thead>
               <tr>
@@ -99,7 +114,7 @@ function Page() {
               ))}
             </tbody>
           </table>
-          <h3>Workers</h3>
+          <h2 class="section">Workers</h2>
           <table class="table">
             <thead>
               <tr>
@@ -154,7 +169,7 @@ function Page() {
           )}
         </>
       )}
-      <h3>How the latest commands ended</h3>
+      <h2 class="section">How the latest commands ended</h2>
       <Outcomes commands={commands} />
     </div>
   );

@@ -148,7 +148,7 @@ function Explain() {
           <span>argv, as a JSON array</span>
           <textarea
             class="mono-field"
-            rows={2}
+            rows={1}
             spellcheck={false}
             value={text}
             aria-invalid={malformed}

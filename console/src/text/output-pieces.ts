@@ -7,8 +7,8 @@ export interface OutputPiece {
 /** One line of output. */
 export interface OutputLine {
   readonly pieces: readonly OutputPiece[];
-  /** How many equal empty lines this one stands for. */
-  readonly times: number;
+  /** From 1; of the first line, where this one stands for several. */
+  readonly number: number;
 }
 
 /** A run of spaces beyond this is counted instead of shown: it would push what follows out of sight. */
@@ -37,8 +37,8 @@ export function outputLines(output: string): readonly OutputLine[] {
     const text = texts[i] ?? "";
     let times = 1;
     if (text === "") while (texts[i + times] === "") times += 1;
-    if (times > MAX_EMPTY_LINES) lines.push({ pieces: [sign(`${times} empty lines`)], times });
-    else for (let n = 0; n < times; n += 1) lines.push({ pieces: linePieces(text), times: 1 });
+    if (times > MAX_EMPTY_LINES) lines.push({ pieces: [sign(`${times} empty lines`)], number: i + 1 });
+    else for (let n = 0; n < times; n += 1) lines.push({ pieces: linePieces(text), number: i + n + 1 });
     i += times;
   }
   return lines;

@@ -17,7 +17,7 @@ export function OutputView(props: { readonly output: string; readonly name: stri
       <section class="output" tabIndex={0} aria-label={props.name}>
         <ol>
           {lines.map((line, index) => (
-            <li key={index}>
+            <li key={index} data-number={line.number}>
               <bdo dir="ltr">
                 {line.pieces.map((piece, at) =>
                   piece.kind === "text" ? (

@@ -9,6 +9,7 @@ import { asBailiffError, createErrorHandler, sendProblem } from "./error-handler
 import type { HttpDeps, HttpScope, RouteDeps } from "./http-deps.js";
 import { acceptJsonOnly } from "./json-body.js";
 import { registerDocs, registerOpenapi } from "./openapi.js";
+import { queueBoardEntry, registerQueueBoard } from "./queue-board.js";
 import { observeRequests } from "./request-telemetry.js";
 import type { RouteTable } from "./route-table.js";
 import { createRouteTable } from "./route-table.js";
@@ -103,11 +104,13 @@ export async function buildApp(
   await registerDocs(app);
   healthRoutes(app, deps);
   if (deps.console) consoleRoutes(app, deps.console);
+  if (deps.queueBoard) await registerQueueBoard(app, deps.queueBoard);
   if (deps.metricsPublic) metricsRoutes(app, deps, null);
   await app.register(async (plugin) => {
     const scope: HttpScope = plugin.withTypeProvider<ZodTypeProvider>();
     auth.protect(scope);
     principalRoutes(scope, routeDeps);
+    if (deps.queueBoard) queueBoardEntry(scope, deps.queueBoard, auth.principalOf);
     commandRoutes(scope, routeDeps);
     commandEventRoutes(scope, routeDeps);
     sessionRoutes(scope, routeDeps);

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { BaseAdapter } from "@bull-board/api/baseAdapter";
 import type {
   FastifyBaseLogger,
   FastifyInstance,
@@ -16,6 +17,17 @@ import type { IdSource } from "../../ports/id-source.js";
 import type { Log, Metrics } from "../../ports/telemetry.js";
 import type { ConsoleFiles } from "./console-files.js";
 import type { WaitRegistry } from "./wait-registry.js";
+
+/** What the board of the queues is made of. */
+export interface QueueBoard {
+  /** The pools of the policy in force. */
+  pools(): readonly string[];
+  /** One queue, to be looked at. */
+  queueOf(pool: string): BaseAdapter;
+  /** Lets whoever has this token look for so long. */
+  admit(token: string, forMs: number): Promise<void>;
+  isAdmitted(token: string): Promise<boolean>;
+}
 
 /** What the HTTP edge is made of. */
 export interface HttpDeps {
@@ -38,6 +50,8 @@ export interface HttpDeps {
   readonly version: string;
   /** The console; left out where none was built. */
   readonly console?: ConsoleFiles | null;
+  /** The queues, to be looked at with the scope `admin`. */
+  readonly queueBoard?: QueueBoard;
   /** Routes of other adapters, inside the authenticated scope. */
   readonly moreRoutes?: readonly AuthenticatedRoutes[];
 }

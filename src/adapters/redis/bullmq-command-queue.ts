@@ -15,6 +15,8 @@ export interface Envelope {
 
 /** The queue's sending side, and how it ends. */
 export interface BullmqCommandQueue extends CommandQueue {
+  /** The queue of a pool, for what only looks at it. */
+  queueOf(pool: string): Queue<Envelope>;
   close(): Promise<void>;
 }
 
@@ -50,6 +52,7 @@ export function createBullmqCommandQueue(redis: Redis, keys: Keys, log: Log): Bu
   };
 
   return {
+    queueOf,
     async enqueue(pool, { commandId, priority, traceparent }) {
       await use(() =>
         queueOf(pool).add(

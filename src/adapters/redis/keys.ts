@@ -57,6 +57,8 @@ export interface Keys {
   rate(tenant: string): string;
   poolFair(pool: string): string;
   lead(role: string): string;
+  /** Who may look at the queues for a while, by the hash of their token. */
+  boardVisit(tokenHash: string): string;
   /** The end of a tenant's chain, and how far it is signed and cut. */
   evidenceHead(tenant: string): string;
   evidenceRecords(tenant: string): string;
@@ -116,6 +118,7 @@ export function createKeys(deployment: string): Keys {
     rate: (tenant) => at("tenant", tenant, "rate"),
     poolFair: (pool) => at("pool", pool, "fair"),
     lead: (role) => at("lead", role),
+    boardVisit: (tokenHash) => at("board-visit", tokenHash),
     evidenceHead: (tenant) => at("evidence", tenant, "head"),
     evidenceRecords: (tenant) => at("evidence", tenant, "records"),
     evidenceCheckpoints: (tenant) => at("evidence", tenant, "checkpoints"),

@@ -24,6 +24,7 @@ import { createRedisCancelFeed } from "./redis-cancel-feed.js";
 import { createRedisCommandStore, type Retention } from "./redis-command-store.js";
 import { createRedisEvidenceStore } from "./redis-evidence-store.js";
 import { createRedisLeaseStore } from "./redis-lease-store.js";
+import { createRedisQueueBoard, type RedisQueueBoard } from "./redis-queue-board.js";
 import { createRedisSessionStore } from "./redis-session-store.js";
 import { createRedisWebhookStore } from "./redis-webhook-store.js";
 import { defineScripts } from "./scripts.js";
@@ -40,6 +41,7 @@ export interface RedisStores {
   readonly queue: CommandQueue;
   readonly webhooks: WebhookStore;
   readonly evidence: EvidenceStore;
+  readonly board: RedisQueueBoard;
   /** Whether Redis answers now. */
   isAnswering(): Promise<boolean>;
   close(): Promise<void>;
@@ -108,6 +110,7 @@ export async function openRedisStores(options: {
       resultTtlMs: options.retention.resultTtlMs,
     }),
     evidence: createRedisEvidenceStore({ redis, keys, runScript, events }),
+    board: createRedisQueueBoard({ redis, keys, queueOf: queue.queueOf }),
     isAnswering: () => isAnswering(redis),
     async close() {
       commands.close();
