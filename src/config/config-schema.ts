@@ -317,6 +317,20 @@ const limits = z.strictObject({
     DEFAULT_SERVICE_LIMITS.evidenceTtlMs,
     "How long evidence is kept.",
   ),
+  workspace_bytes: whole(
+    "bytes",
+    MIB,
+    2 ** 50,
+    DEFAULT_SERVICE_LIMITS.workspaceBytes,
+    "What one workspace may occupy. A command that makes it larger is ended; `isolation.md` says how soon.",
+  ),
+  workspace_inodes: whole(
+    "entries",
+    100,
+    100_000_000,
+    DEFAULT_SERVICE_LIMITS.workspaceInodes,
+    "How many files, directories and links one workspace may hold.",
+  ),
 });
 
 const jwt = z.strictObject({

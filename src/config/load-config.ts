@@ -165,6 +165,8 @@ function limitsOf(limits: ConfigDocument["limits"]): ServiceLimits {
     approvalExpiryMs: limits.approval_expiry_ms,
     resultTtlMs: limits.result_ttl_ms,
     evidenceTtlMs: limits.evidence_ttl_ms,
+    workspaceBytes: limits.workspace_bytes,
+    workspaceInodes: limits.workspace_inodes,
   };
 }
 

@@ -16,6 +16,9 @@ export interface ServiceLimits {
   readonly approvalExpiryMs: number;
   readonly resultTtlMs: number;
   readonly evidenceTtlMs: number;
+  /** What one workspace may occupy; a command that makes it larger is ended. */
+  readonly workspaceBytes: number;
+  readonly workspaceInodes: number;
 }
 
 /** What one container may use. */
@@ -43,6 +46,8 @@ export const DEFAULT_SERVICE_LIMITS: ServiceLimits = {
   approvalExpiryMs: 15 * 60_000,
   resultTtlMs: 24 * 3_600_000,
   evidenceTtlMs: 90 * 24 * 3_600_000,
+  workspaceBytes: 10 * 2 ** 30,
+  workspaceInodes: 1_000_000,
 };
 
 export const DEFAULT_CONTAINER_LIMITS: ContainerLimits = {

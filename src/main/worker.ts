@@ -1,5 +1,6 @@
 import { availableParallelism, hostname } from "node:os";
 import { createBullmqQueueConsumer } from "../adapters/redis/bullmq-queue-consumer.js";
+import { measureWorkspace } from "../adapters/workspace-fs/measure-workspace.js";
 import { readRepositoryFacts } from "../adapters/workspace-fs/read-repository-facts.js";
 import { createBindRequest } from "../app/approvals/bind-request.js";
 import { listProfiles } from "../app/decide/profile-catalog.js";
@@ -9,6 +10,7 @@ import { createExecuteCommand } from "../app/execute/execute-command.js";
 import { createHeldCommands } from "../app/execute/held-commands.js";
 import { createRecheckCommand, longestContainerMs } from "../app/execute/recheck-command.js";
 import { createWarmContainers } from "../app/execute/warm-containers.js";
+import { createWorkspaceWatch } from "../app/execute/workspace-watch.js";
 import type { ReadinessCheck } from "../app/readiness.js";
 import { createDeadWorkers } from "../app/recovery/dead-workers.js";
 import { createSweepContainers } from "../app/recovery/sweep-containers.js";
@@ -139,6 +141,14 @@ export async function startWorker(
     log,
     duty,
   });
+  const workspaceWatch = createWorkspaceWatch({
+    measure: measureWorkspace,
+    limits: { bytes: config.limits.workspaceBytes, inodes: config.limits.workspaceInodes },
+    later: (delayMs, work) => void setTimeout(work, delayMs).unref(),
+    clock,
+    log,
+    metrics,
+  });
   const execute = createExecuteCommand({
     commands,
     recheck: createRecheckCommand({
@@ -147,12 +157,14 @@ export async function startWorker(
       sessions: stores.sessions,
       workspaces,
       repositoryFacts: readRepositoryFacts,
+      fullWorkspaces: workspaceWatch,
       environment: config.environment,
       clock,
       graceMs: config.limits.graceMs,
     }),
     containers,
     active,
+    workspaces: workspaceWatch,
     held: createHeldCommands({ commands, log, metrics, pause, givesUp: () => isGivingUp }),
     limits: config.limits,
     workerId,

@@ -93,6 +93,11 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
     help: "Ends that were not written because another process had ended the command.",
     labels: [],
   },
+  bailiff_workspace_excess_total: {
+    kind: "counter",
+    help: "Commands ended because their workspace outgrew a limit.",
+    labels: ["limit"],
+  },
   bailiff_results_unwritten_total: {
     kind: "counter",
     help: "Ends that could not be written at all; the reconciler ends such a command as lost.",

@@ -1,8 +1,13 @@
+import type { WorkspaceExcess } from "../../domain/workspace-growth.js";
+
+/** Why a worker ends a command. */
+export type EndReason = "cancelled" | "shutdown" | WorkspaceExcess;
+
 /** One command from just before its claim to its recorded end. */
 export interface ActiveCommand {
   readonly signal: AbortSignal;
   /** Ends the command; its end is still reported by bailiff-init. Idempotent. */
-  cancel(reason: "cancelled" | "shutdown"): void;
+  cancel(reason: EndReason): void;
   leave(): void;
 }
 

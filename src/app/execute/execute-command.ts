@@ -16,8 +16,9 @@ import type {
 import { RuntimeFault } from "../../ports/container-runtime.js";
 import type { IdSource } from "../../ports/id-source.js";
 import type { Log, Metrics } from "../../ports/telemetry.js";
-import type { ActiveCommands } from "./active-commands.js";
+import type { ActiveCommand, ActiveCommands, EndReason } from "./active-commands.js";
 import type { HeldCommands } from "./held-commands.js";
+import type { WorkspaceWatch } from "./workspace-watch.js";
 
 /** A command that passed the re-check, with everything its container needs. */
 export interface DispatchPlan {
@@ -61,6 +62,7 @@ export function createExecuteCommand(deps: {
   readonly containers: ContainerLease;
   readonly active: ActiveCommands;
   readonly held: HeldCommands;
+  readonly workspaces: Pick<WorkspaceWatch, "watch">;
   readonly limits: ServiceLimits;
   readonly workerId: string;
   /**
@@ -157,7 +159,7 @@ export function createExecuteCommand(deps: {
       const log = deps.log.child({ command_id: record.id, container_id: container.containerId });
       log.info({ queue_wait_ms: claimedAtMs - (record.queuedAtMs ?? claimedAtMs) }, "command dispatched");
       if (claim.record.cancelRequested) active.cancel("cancelled");
-      const result = await runToResult(record, plan, container, active.signal, claimedAtMs);
+      const result = await runToResult(record, plan, container, active, claimedAtMs);
       if (result.outcome === "lost" && !(await isGone(record, container, claimedAtMs))) return "done";
       // The answer first: the engine's work for the removal would compete with it.
       const kept = await deps.held.persistEnd(record.id, fence, result);
@@ -245,15 +247,18 @@ export function createExecuteCommand(deps: {
     record: CommandRecord,
     plan: DispatchPlan,
     container: ReadyContainer,
-    signal: AbortSignal,
+    active: ActiveCommand,
     claimedAtMs: number,
   ): Promise<CommandResult> => {
+    const endWatch = deps.workspaces.watch(plan.purpose.workspacePath, (excess) => active.cancel(excess));
     try {
-      const end = await container.run(processRequest(record, plan, deps.limits), signal);
-      return resultOf(record, end, signal, deps.limits, deps.clock.nowMs() - claimedAtMs);
+      const end = await container.run(processRequest(record, plan, deps.limits), active.signal);
+      return resultOf(record, end, active.signal, deps.limits, deps.clock.nowMs() - claimedAtMs);
     } catch (error) {
       deps.log.error({ command_id: record.id, err: error }, "a dispatched command failed inside the worker");
       return unstartedResult(lost("the worker failed"));
+    } finally {
+      endWatch();
     }
   };
 
@@ -308,7 +313,10 @@ function endingOf(end: ProcessEnd, signal: AbortSignal): Ending {
   const ending = classifyReport(end.report);
   if (ending.outcome !== "cancelled") return ending;
   if (!signal.aborted) return lost("the container was told to end by somebody else");
-  return signal.reason === "shutdown" ? { ...ending, detail: "the worker was shut down" } : ending;
+  const reason = signal.reason as EndReason;
+  if (reason === "cancelled") return ending;
+  if (reason === "shutdown") return { ...ending, detail: "the worker was shut down" };
+  return { ...ending, outcome: "output_limit_exceeded", detail: reason };
 }
 
 function resultOf(

@@ -12,6 +12,7 @@ import type { BindRequest } from "../approvals/bind-request.js";
 import type { Decider } from "../decide/decider.js";
 import type { Profile } from "../decide/profile-catalog.js";
 import type { Recheck } from "./execute-command.js";
+import type { WorkspaceWatch } from "./workspace-watch.js";
 
 /** Where the container looks programs up; the same list is compiled into bailiff-init. */
 const SAFE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -35,6 +36,7 @@ export function createRecheckCommand(deps: {
   readonly workspaces: WorkspaceStore;
   /** What stands where Git looks, at the workspace's root; never rejects. */
   readonly repositoryFacts: (workspacePath: string) => Promise<RepositoryFacts>;
+  readonly fullWorkspaces: Pick<WorkspaceWatch, "refuses">;
   readonly environment: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly graceMs: number;
@@ -80,6 +82,8 @@ export function createRecheckCommand(deps: {
     if (profile.imageDigest !== record.imageDigest) {
       return refuse("the profile's image is another one now");
     }
+    const excess = await deps.fullWorkspaces.refuses(located.path);
+    if (excess !== null) return refuse(`the workspace is far over its limit (${excess})`);
     let hardened: HardenedGit | null = null;
     if (decision.gitHardened) {
       const repository = repositoryVerdict(await deps.repositoryFacts(located.path));

@@ -3,6 +3,7 @@ import { createActiveCommands } from "../../../src/app/execute/active-commands.j
 import type { ContainerLease, Recheck } from "../../../src/app/execute/execute-command.js";
 import { createExecuteCommand } from "../../../src/app/execute/execute-command.js";
 import { createHeldCommands } from "../../../src/app/execute/held-commands.js";
+import type { WorkspaceWatch } from "../../../src/app/execute/workspace-watch.js";
 import type { CommandRecord, CommandResult } from "../../../src/domain/command.js";
 import { DEFAULT_CONTAINER_LIMITS, DEFAULT_SERVICE_LIMITS } from "../../../src/domain/limits.js";
 import type { InitReport } from "../../../src/domain/outcome.js";
@@ -68,7 +69,8 @@ function worker(
     giveBack?: () => Promise<boolean>;
     finish?: () => Promise<boolean>;
     acquire?: () => Promise<void>;
-    run?: () => Promise<ProcessEnd>;
+    run?: (signal: AbortSignal) => Promise<ProcessEnd>;
+    watch?: WorkspaceWatch["watch"];
     now?: () => number;
     destroy?: () => Promise<void>;
     draining?: AbortSignal;
@@ -83,9 +85,9 @@ function worker(
     createdAtMs: 0,
     isHealthy: () => true,
     answers: async () => true,
-    run: async () => {
+    run: async (_, signal) => {
       trace.push("argv sent");
-      return (await parts.run?.()) ?? exited;
+      return (await parts.run?.(signal)) ?? exited;
     },
     destroy: async () => {
       trace.push("destroy");
@@ -130,6 +132,7 @@ function worker(
       parts.recheck ?? { kind: "proceed", plan: { seen: null, purpose, argv: ["true"], environment: {} } },
     containers,
     active: createActiveCommands(),
+    workspaces: { watch: parts.watch ?? (() => () => {}) },
     held: createHeldCommands({ commands, log, metrics, pause: async () => {}, givesUp: () => false }),
     limits: DEFAULT_SERVICE_LIMITS,
     workerId: "wrk_1",
@@ -144,6 +147,41 @@ function worker(
   });
   return { execute: () => execute("cmd_1"), trace, results };
 }
+
+describe("a workspace that is outgrown", () => {
+  const ended = { ...exited, report: anInitReport({ kind: "terminated", exitCode: null }) };
+
+  test("ends the command that runs in it as one with too much output", async () => {
+    const watched: string[] = [];
+    const { execute, results } = worker({
+      watch: (path, onExcess) => {
+        watched.push(path);
+        onExcess("workspace_bytes");
+        return () => watched.push("over");
+      },
+      run: async (signal) => {
+        expect(signal.reason).toBe("workspace_bytes");
+        return ended;
+      },
+    });
+    expect(await execute()).toBe("done");
+    expect(watched).toEqual([purpose.workspacePath, "over"]);
+    expect(results).toMatchObject([
+      { outcome: "output_limit_exceeded", effect: "unknown", returncode: null, detail: "workspace_bytes" },
+    ]);
+  });
+
+  test("changes nothing for a command that had ended by itself", async () => {
+    const { execute, results } = worker({
+      watch: (_, onExcess) => {
+        onExcess("workspace_inodes");
+        return () => {};
+      },
+    });
+    await execute();
+    expect(results).toMatchObject([{ outcome: "completed", effect: "completed" }]);
+  });
+});
 
 describe("the way through a worker", () => {
   test("the container is ready before the claim, and argv is sent only behind it", async () => {

@@ -6,6 +6,7 @@ import { CHANGED_DETAIL } from "../../../src/domain/approval/approval.js";
 import type { CommandRecord } from "../../../src/domain/command.js";
 import { lexicalOnlyFacts } from "../../../src/domain/containment/workspace-facts.js";
 import type { Session } from "../../../src/domain/session.js";
+import type { WorkspaceExcess } from "../../../src/domain/workspace-growth.js";
 import type { SessionStore } from "../../../src/ports/session-store.js";
 import { WorkspaceFault, type WorkspaceStore } from "../../../src/ports/workspace-store.js";
 import { anAskedRecord } from "../../support/asked-command.js";
@@ -34,6 +35,7 @@ function aWorker() {
     policy: policyThat("allow"),
     image: IMAGE,
     missing: false,
+    excess: null as WorkspaceExcess | null,
   };
   const clock = { nowMs: () => 1_000 };
   const policy = {
@@ -63,6 +65,7 @@ function aWorker() {
       bind,
       sessions,
       workspaces,
+      fullWorkspaces: { refuses: async () => now.excess },
       repositoryFacts: async () => ({
         dotGit: "missing",
         configs: [],
@@ -110,6 +113,15 @@ test.each([
   const record = allowed();
   now.policy = policyThat(verdict);
   expect(await recheck(record)).toEqual({ kind: "refuse", detail });
+});
+
+test("a workspace that is far over its limit takes no command", async () => {
+  const { now, recheck, allowed } = aWorker();
+  now.excess = "workspace_inodes";
+  expect(await recheck(allowed())).toEqual({
+    kind: "refuse",
+    detail: "at dispatch: the workspace is far over its limit (workspace_inodes)",
+  });
 });
 
 test("an approval is worth nothing once the policy denies what it approved (FB-35)", async () => {
