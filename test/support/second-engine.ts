@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, open, readFile, rm } from "node:fs/promises";
+import { mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,10 +18,19 @@ export interface SecondEngine {
 }
 
 /** Starts an engine with its own socket, state and images, and gives it the sandbox image. */
-export async function startSecondEngine(options: { readonly liveRestore: boolean }): Promise<SecondEngine> {
+export async function startSecondEngine(options: {
+  readonly liveRestore: boolean;
+  /** OCI runtimes beside its own, as its configuration file names them. */
+  readonly runtimes?: Readonly<
+    Record<string, { readonly path: string; readonly runtimeArgs: readonly string[] }>
+  >;
+}): Promise<SecondEngine> {
   const directory = await mkdtemp(join(tmpdir(), "bailiff-dockerd-"));
   const socketPath = join(directory, "docker.sock");
+  const configPath = join(directory, "daemon.json");
+  await writeFile(configPath, JSON.stringify({ runtimes: options.runtimes ?? {} }));
   const args = [
+    `--config-file=${configPath}`,
     `--host=unix://${socketPath}`,
     `--data-root=${join(directory, "data")}`,
     `--exec-root=${join(directory, "exec")}`,
