@@ -106,7 +106,7 @@ export async function startWorker(
           pools: config.worker.pools,
           concurrency: config.worker.concurrency,
           running: active.size,
-          warmContainers: 0,
+          warmContainers: containers.waiting(),
           isDraining: draining.signal.aborted,
         },
       });
