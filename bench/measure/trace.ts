@@ -9,6 +9,7 @@ export type Step =
   | "enqueue"
   | "read"
   | "prepare"
+  | "answer"
   | "claim"
   | "run"
   | "finish";
@@ -30,15 +31,19 @@ export interface Tracer {
   /** Forgets what was seen; the next command is followed. */
   reset(): void;
   current(): CommandTrace;
-  /** Resolves when the containers of all commands so far are removed. */
-  removed(): Promise<void>;
+  /** Resolves when the containers of all commands so far are removed, and as many as are kept ready are ready. */
+  settled(warm: number): Promise<void>;
 }
+
+const SETTLED_LIMIT_MS = 60_000;
+const LOOK_EVERY_MS = 10;
 
 /** Puts a stop-watch around the ports. It measures what a port's caller waits for, and changes nothing. */
 export function createTracer(traced: Foundation): Tracer {
   let steps = new Map<Step, { begin: number; end: number }>();
   let engineMs = new Map<string, number>();
   const removals = new Set<Promise<void>>();
+  const warmStates = new Map<string, number>();
 
   const around =
     <A extends readonly unknown[], T>(step: Step, work: (...args: A) => Promise<T>) =>
@@ -58,6 +63,10 @@ export function createTracer(traced: Foundation): Tracer {
     decider: { ...decider, decide: around("decide", decider.decide) },
     metrics: {
       ...metrics,
+      gauge(name, value, labels) {
+        metrics.gauge(name, value, labels);
+        if (name === "bailiff_warm_containers") warmStates.set(labels?.["state"] ?? "", value);
+      },
       observe(name, seconds, labels) {
         metrics.observe(name, seconds, labels);
         const operation = labels?.["operation"];
@@ -81,6 +90,7 @@ export function createTracer(traced: Foundation): Tracer {
 
   const watch = (container: ReadyContainer): ReadyContainer => ({
     ...container,
+    answers: around("answer", container.answers),
     run: around("run", container.run),
     destroy() {
       const removal = container.destroy();
@@ -115,8 +125,15 @@ export function createTracer(traced: Foundation): Tracer {
         engineMs: calls,
       };
     },
-    async removed() {
-      await Promise.allSettled(removals);
+    async settled(warm) {
+      const untilMs = performance.now() + SETTLED_LIMIT_MS;
+      for (;;) {
+        await Promise.allSettled(removals);
+        const of = (state: string) => warmStates.get(state) ?? 0;
+        if (removals.size === 0 && of("starting") === 0 && of("waiting") >= warm) return;
+        if (performance.now() > untilMs) throw new Error("containers of ended commands are still there");
+        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      }
     },
   };
 }

@@ -6,6 +6,8 @@ import { orUnavailable } from "./store-failure.js";
 export interface CommandPlaces {
   /** Null where there is no such command. */
   find(commandId: string): Promise<CommandPlace | null>;
+  /** Keeps the place of a command whose record was read anyway. */
+  remember(place: CommandPlace): void;
 }
 
 const REMEMBERED = 10_000;
@@ -13,7 +15,15 @@ const REMEMBERED = 10_000;
 /** Reads a place once and remembers it, as it never changes; a script on a record that is gone says so itself. */
 export function createCommandPlaces(redis: Redis, keys: Keys): CommandPlaces {
   const remembered = new Map<string, CommandPlace>();
+  const remember = (place: CommandPlace) => {
+    if (remembered.size >= REMEMBERED) {
+      const oldest = remembered.keys().next().value;
+      if (oldest !== undefined) remembered.delete(oldest);
+    }
+    remembered.set(place.commandId, place);
+  };
   return {
+    remember,
     async find(commandId) {
       const known = remembered.get(commandId);
       if (known !== undefined) return known;
@@ -22,11 +32,7 @@ export function createCommandPlaces(redis: Redis, keys: Keys): CommandPlaces {
       );
       if (!tenant || !sessionId || !pool) return null;
       const place = { commandId, tenant, sessionId, pool };
-      if (remembered.size >= REMEMBERED) {
-        const oldest = remembered.keys().next().value;
-        if (oldest !== undefined) remembered.delete(oldest);
-      }
-      remembered.set(commandId, place);
+      remember(place);
       return place;
     },
   };

@@ -13,6 +13,8 @@ export interface CommandScripts {
   ): Promise<unknown>;
   /** Runs a script on an existing command; `missing` where there is none. */
   runOn(name: ScriptName, commandId: string, args: readonly string[], missing: unknown): Promise<unknown>;
+  /** Spares `runOn` the look-up of a command whose record was read. */
+  placed(place: CommandPlace): void;
   /** Moves a pool's fair queue back once a priority, as it would be without its upper bound, has grown far. */
   rebaseFrom(pool: string, unboundedPriority: number): Promise<void>;
 }
@@ -43,6 +45,7 @@ export function createCommandScripts(deps: {
     );
   return {
     run,
+    placed: deps.places.remember,
     async runOn(name, commandId, args, missing) {
       const place = await deps.places.find(commandId);
       return place === null ? missing : run(name, place, args);

@@ -66,8 +66,11 @@ export function createRedisCommandStore(deps: {
     trimListings(redis, keys).catch(() => undefined);
   };
 
-  const get = async (commandId: string): Promise<CommandRecord | null> =>
-    readRecord(await orUnavailable(() => redis.hgetall(keys.command(commandId))));
+  const get = async (commandId: string): Promise<CommandRecord | null> => {
+    const record = readRecord(await orUnavailable(() => redis.hgetall(keys.command(commandId))));
+    if (record !== null) scripts.placed(placeOf(record));
+    return record;
+  };
 
   const readSigns = async (commandIds: readonly string[]) => {
     const pipeline = redis.pipeline();
