@@ -120,7 +120,7 @@ function answersPing(port: number): Promise<boolean> {
 }
 
 /** A port that was free a moment ago. */
-async function findFreePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   const server = createServer();
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

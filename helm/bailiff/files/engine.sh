@@ -90,7 +90,7 @@ nest_cgroup
 dockerd --host="$DOCKER_HOST" --group="$ENGINE_SOCKET_GID" --config-file="$ENGINE_DAEMON_CONFIG" \
   --exec-opt=native.cgroupdriver=cgroupfs --cgroup-parent="$cgroup_parent" $ENGINE_MORE_OPTIONS &
 engine=$!
-trap stop_engine TERM INT
+trap stop_engine TERM INT EXIT
 until engine_answers; do before_limit "the engine did not answer"; done
 load_images
 touch "$ready"
