@@ -42,7 +42,13 @@ export async function prepare(progress, { build = false } = {}) {
 
 /** Programs by the package that brings each; a file that must exist counts as one. All at once, so apt runs once. */
 async function neededPrograms() {
-  const programs = { "redis-server": "redis-server", git: "git" };
+  const programs = {
+    "redis-server": "redis-server",
+    git: "git",
+    // The docs' own commands, which the tests run, call these.
+    curl: "curl",
+    tar: "tar",
+  };
   if (!(await engineAnswers())) programs.dockerd = "docker.io";
   else programs.docker = "docker.io";
   if (!(await initBinaryIsCurrent())) {

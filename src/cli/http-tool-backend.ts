@@ -29,6 +29,7 @@ const toolCommandView = z.object(commandSchema.shape).pick({
   result_omitted: true,
   duration_ms: true,
   decision: true,
+  approval: true,
 });
 const problemView = problemSchema.pick({ errors: true, command_id: true, decision: true });
 

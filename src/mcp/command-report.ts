@@ -46,6 +46,9 @@ export const commandReportSchema = z.strictObject({
   result_omitted: shape.result_omitted,
   start_failure: shape.start_failure,
   denied_by: deniedBySchema.nullable(),
+  approval: shape.approval.meta({
+    description: "What a person is asked, rendered as they see it; null unless the command waits for them.",
+  }),
   duration_ms: shape.duration_ms,
 });
 
@@ -72,6 +75,7 @@ const NOTHING: Omit<CommandReport, "message" | "next_step" | "error_code"> = {
   result_omitted: false,
   start_failure: null,
   denied_by: null,
+  approval: null,
   duration_ms: null,
 };
 
@@ -105,6 +109,7 @@ export function reportCommand(command: ToolCommand): ToolResult {
     result_omitted: command.result_omitted,
     start_failure: command.start_failure,
     denied_by: command.outcome === "denied" ? denialOf(command.decision) : null,
+    approval: command.state === "awaiting_approval" ? command.approval : null,
     duration_ms: command.duration_ms,
   };
   return { isError: next_step !== "go_on" && next_step !== "await", structured: report };
@@ -230,8 +235,10 @@ function completed(command: ToolCommand): Verdict {
 /** One sentence about a command that has not ended; also the text of progress. */
 export function progressMessage(command: ToolCommand): string {
   switch (command.state) {
-    case "awaiting_approval":
-      return `${command.command_id} has not run: it waits for a person's approval.`;
+    case "awaiting_approval": {
+      const asked = command.approval === null ? "" : ` of ${command.approval.rendering.argv_summary}`;
+      return `${command.command_id} has not run: it waits for a person's approval${asked}.`;
+    }
     case "queued":
       return `${command.command_id} has not run: it is queued.`;
     case "dispatched":

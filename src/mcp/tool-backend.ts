@@ -26,6 +26,7 @@ export type ToolCommand = Pick<
   | "result_omitted"
   | "duration_ms"
   | "decision"
+  | "approval"
 >;
 
 /** What an agent says about a command; the rest of a submission is not an agent's to choose. */

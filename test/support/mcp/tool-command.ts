@@ -34,6 +34,7 @@ export function toolCommand(more: Partial<ToolCommand> = {}): ToolCommand {
       granted_vector: null,
       bound_files: [],
     },
+    approval: null,
     ...more,
   };
 }
