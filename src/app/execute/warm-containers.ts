@@ -29,6 +29,8 @@ export interface WarmContainers extends ContainerLease {
 const REVIEW_DELAY_MS = 30;
 /** For bailiff-init's answer at a lease. A live one takes a fraction of a millisecond on an idle core. */
 const ANSWER_LIMIT_MS = 1_000;
+/** Behind an end: the answer's way to its caller has the cores before the engine's work for the removal. */
+const REMOVAL_DELAY_MS = 30;
 /** Until a start has been seen. */
 const FIRST_START_MS = 300;
 const START_MIN_MS = 50;
@@ -345,7 +347,14 @@ export function createWarmContainers(deps: {
     return null;
   };
 
+  /** Served their command and are about to be removed. */
+  const served = new Set<ReadyContainer>();
+  const removeServed = (container: ReadyContainer) => {
+    if (served.delete(container)) cold.dispose(container);
+  };
+
   draining.addEventListener("abort", () => {
+    for (const container of served) removeServed(container);
     for (const container of [...waiting.keys()]) evict(container, "shutdown");
     gauges();
   });
@@ -372,10 +381,15 @@ export function createWarmContainers(deps: {
         reviewSoon();
       }
     },
-    dispose: (container) => cold.dispose(container),
+    dispose(container) {
+      served.add(container);
+      if (draining.aborted) removeServed(container);
+      else deps.later(REMOVAL_DELAY_MS, () => removeServed(container));
+    },
     review,
     waiting: () => waiting.size,
     async settled() {
+      for (const container of served) removeServed(container);
       await Promise.all([...starts].map((start) => start.ready));
       await Promise.all(leaving.values());
       await cold.settled();

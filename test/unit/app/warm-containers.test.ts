@@ -350,8 +350,9 @@ describe("warm containers", () => {
       const leased = await world.lease(base);
       leased.stuck = true;
       world.warm.dispose(leased.container);
-      await settle();
     }
+    await world.pass(30);
+    await world.endAll();
     await world.pass(50);
     await world.endAll();
     await world.pass(50);
