@@ -57,7 +57,7 @@ describe("the table", () => {
     for (const file of readdirSync("src", { recursive: true, encoding: "utf8" })) {
       if (!file.endsWith(".ts")) continue;
       for (const [, name] of readFileSync(`src/${file}`, "utf8").matchAll(
-        /\.(?:count|observe|gauge)\(\s*"([a-z_]+)"/g,
+        /(?:\.(?:count|observe|gauge)\(\s*|\bgauge: )"([a-z_]+)"/g,
       )) {
         used.add(name ?? "");
       }
@@ -70,7 +70,7 @@ describe("the table", () => {
     for (const { labels } of Object.values(METRIC_TABLE)) {
       for (const label of labels)
         expect(label).toMatch(
-          /^(?:layer|verdict|outcome|effect|code|operation|method|route|status|state|pool|kind|result|reason|duty|decision)$/,
+          /^(?:layer|verdict|outcome|effect|code|operation|method|route|status|state|pool|kind|result|reason|duty|decision|limit|direction)$/,
         );
     }
   });
