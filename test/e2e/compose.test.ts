@@ -3,6 +3,7 @@ import {
   type ComposeInstallation,
   createComposeInstallation,
 } from "../support/compose/compose-installation.js";
+import { FILES_OF_IMAGE, PATH_OF_IMAGE } from "../support/image-contents.js";
 import { until } from "../support/until.js";
 
 const BUILD_LIMIT_MS = 900_000;
@@ -76,6 +77,13 @@ describe("the installation of docker-compose.yml", () => {
         expect(hasSocket).toBe(service === "worker");
       }
     }
+  });
+
+  test("runs an image with every file that Compose and the chart call by name", async () => {
+    const [api] = await inspect("api");
+    const container = installation.docker.getContainer(api?.Id ?? "");
+    for (const path of FILES_OF_IMAGE) await container.infoArchive({ path });
+    expect(api?.Config.Env).toContain(`PATH=${PATH_OF_IMAGE}`);
   });
 
   test("shows the password of Redis to nobody who looks at its containers", async () => {

@@ -10,6 +10,15 @@ seccompProfile:
   type: RuntimeDefault
 {{- end -}}
 
+{{/* The command of a container that runs a script of the chart's: the image has Node.js and no shell. */}}
+{{- define "bailiff.script" -}}
+- node
+- --input-type=module
+- --eval
+- |
+  {{- .root.Files.Get (printf "files/%s.mjs" .name) | trim | nindent 2 }}
+{{- end -}}
+
 {{/* Services' variables would look like a misspelt setting: a Service named bailiff makes BAILIFF_PORT. */}}
 {{- define "bailiff.podBasics" -}}
 serviceAccountName: {{ include "bailiff.fullname" . }}

@@ -15,6 +15,7 @@ import { listProfiles } from "../../../src/app/decide/profile-catalog.js";
 import type { Config } from "../../../src/config/config.js";
 import { loadConfig } from "../../../src/config/load-config.js";
 import type { CompiledPolicy } from "../../../src/domain/policy/compiled-policy.js";
+import { createCommands } from "../../../src/main/cli-commands.js";
 import { type HelmName, type HelmTools, installHelmTools } from "../../support/helm/helm-tools.js";
 import { createShapeCheck } from "../../support/helm/kubernetes-shapes.js";
 import {
@@ -33,6 +34,7 @@ import {
   renderChart,
   renderMatrix,
 } from "../../support/helm/rendered-chart.js";
+import { FILES_OF_IMAGE, PATH_OF_IMAGE } from "../../support/image-contents.js";
 
 const ALERTS_PAGE = fileURLToPath(new URL("../../../docs/alerts.md", import.meta.url));
 
@@ -280,6 +282,42 @@ describe("confinement", () => {
         mounts.includes("engine-socket") === ["engine", "worker"].includes(name) &&
         mounts.includes("keys") === (name === "api")
       );
+    });
+    expect(problems).toEqual([]);
+  });
+});
+
+describe("what containers call", () => {
+  it("is in Bailiff's image, which has no shell, or in what they mount", () => {
+    const roles = createCommands().map(({ name }) => name);
+    const isIn = (word: string, directory: string) => word === directory || word.startsWith(`${directory}/`);
+    const problems = inEveryPod(({ spec }, row) => {
+      const image = row.pods.find(({ labels }) => labels["app.kubernetes.io/component"] === "api")?.spec
+        .containers[0]?.image;
+      return containersOf(spec)
+        .filter((container) => container.image === image)
+        .flatMap((container) => {
+          const { name, command, args = [], volumeMounts = [], lifecycle } = container;
+          const probes = [container.startupProbe, container.livenessProbe, container.readinessProbe];
+          const hooks = [lifecycle?.preStop?.exec.command, ...probes.map((probe) => probe?.exec?.command)];
+          const lines = [
+            [...(command ?? ["bailiff"]), ...args],
+            ...hooks.filter((hook) => hook !== undefined),
+          ];
+          const programs = lines.map(([program = ""]) =>
+            program.startsWith("/") ? program : `${PATH_OF_IMAGE}/${program}`,
+          );
+          const paths = lines.flat().filter((word) => /^\/\S+$/.test(word));
+          return [
+            ...[...programs, ...paths].map((path) =>
+              (FILES_OF_IMAGE as readonly string[]).includes(path) ||
+              volumeMounts.some(({ mountPath }) => isIn(path, mountPath))
+                ? null
+                : `${name} calls ${path}`,
+            ),
+            command === undefined && !roles.includes(args[0] ?? "") ? `${name} has no role` : null,
+          ];
+        });
     });
     expect(problems).toEqual([]);
   });
@@ -620,7 +658,12 @@ describe("a worker and its engine", () => {
       expect(containerOf(pod, "engine").lifecycle?.preStop?.exec.command.at(-1)).toContain(
         "http://127.0.0.1:9090/healthz",
       );
-      expect(containerOf(pod, "worker").command?.at(-1)).toMatch(/ready .*exec bailiff worker$/);
+      expect(containerOf(pod, "worker").args).toEqual([
+        "there",
+        "/run/bailiff/engine/ready",
+        "/usr/local/bin/bailiff",
+        "worker",
+      ]);
     }
   });
 

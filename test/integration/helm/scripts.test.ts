@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -28,7 +28,17 @@ afterEach(async () => {
 });
 
 function start(script: string, env: Readonly<Record<string, string>>) {
-  const child = spawn("/bin/sh", [join(CHART, "files", script)], {
+  return startProgram("/bin/sh", [join(CHART, "files", script)], env);
+}
+
+/** Starts a script as a container of the chart does. */
+async function startNode(script: string, ...args: readonly string[]) {
+  const text = await readFile(join(CHART, "files", script), "utf8");
+  return startProgram(process.execPath, ["--input-type=module", "--eval", text, ...args]);
+}
+
+function startProgram(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const child = spawn(program, args, {
     env: { PATH: process.env["PATH"], ...env },
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -216,5 +226,44 @@ describe("Redis's script", () => {
       await once(child, "exit");
       expect([child.exitCode, stderr()]).toEqual([1, expect.stringContaining("letters, digits")]);
     }
+  });
+});
+
+describe("the scripts of containers without a shell", () => {
+  it("wait for a file, then run a program as if it had been called; ended while they wait, they are over", async () => {
+    const ready = join(directory, "ready");
+    const program = join(directory, "program");
+    const heard = join(directory, "heard");
+    await writeFile(program, 'require("fs").writeFileSync(process.argv[2], process.argv.slice(2).join());');
+    const { child, stderr } = await startNode("wait.mjs", "there", ready, program, heard, "worker");
+    await until(async () => stderr().includes("is not there yet"));
+    expect(await stat(heard).catch(() => null)).toBeNull();
+    await writeFile(ready, "");
+    await once(child, "exit");
+    expect(child.exitCode, stderr()).toBe(0);
+    expect(await readFile(heard, "utf8")).toBe(`${heard},worker`);
+
+    const other = await startNode("wait.mjs", "there", join(directory, "never"));
+    await until(async () => other.stderr().includes("is not there yet"));
+    expect(await stop()).toBe(143);
+  });
+
+  it("wait for a directory until it is this user's", async () => {
+    await chown(directory, 10001, 10001);
+    const { child, stderr } = await startNode("wait.mjs", "own", directory);
+    await until(async () => stderr().includes("is not this user's yet"));
+    await chown(directory, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
+    await once(child, "exit");
+    expect(child.exitCode, stderr()).toBe(0);
+  });
+
+  it("put bailiff-init where the engine finds it, also where an older one is", async () => {
+    const target = join(directory, "bailiff-init");
+    await writeFile(target, "older", { mode: 0o555 });
+    const { child, stderr } = await startNode("place-init.mjs", readTestEnvironment().initPath, target);
+    await once(child, "exit");
+    expect(child.exitCode, stderr()).toBe(0);
+    expect((await stat(target)).mode & 0o7777).toBe(0o555);
+    expect(await readFile(target)).toEqual(await readFile(readTestEnvironment().initPath));
   });
 });

@@ -17,6 +17,11 @@ export const NEW_KUBERNETES = "1.33.0";
 /** A port that a probe or rule names. */
 type PortName = string | number;
 
+interface Probe {
+  readonly httpGet?: { readonly port: PortName };
+  readonly exec?: { readonly command: readonly string[] };
+}
+
 /** A container, as far as the tests look at it. */
 export interface Container {
   readonly name: string;
@@ -42,9 +47,9 @@ export interface Container {
     readonly readOnly?: boolean;
   }[];
   readonly lifecycle?: { readonly preStop?: { readonly exec: { readonly command: readonly string[] } } };
-  readonly startupProbe?: { readonly httpGet?: { readonly port: PortName } };
-  readonly livenessProbe?: { readonly httpGet?: { readonly port: PortName } };
-  readonly readinessProbe?: { readonly httpGet?: { readonly port: PortName } };
+  readonly startupProbe?: Probe;
+  readonly livenessProbe?: Probe;
+  readonly readinessProbe?: Probe;
 }
 
 /** A volume of a pod. */
