@@ -87,11 +87,22 @@ const server = z.strictObject({
   tenant_event_streams: whole("streams", 1, 100_000, 100, "Of those, how many one tenant may hold."),
 });
 
+/** `host:port`, an IPv6 host in brackets. */
+function isNode(text: string): boolean {
+  const port = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):([1-9][0-9]{0,4})$/.exec(text)?.[1];
+  return port !== undefined && Number(port) <= 65_535;
+}
+
 const redis = z.strictObject({
   url: z.string().refine(isRedisUrl, "must be a redis:// or rediss:// URL").nullable().default(null).meta({
     unit: "URL",
     secret: true,
     description: "Null starts a private redis-server child, which only `bailiff all` can do.",
+  }),
+  cluster_nodes: z.array(z.string().refine(isNode, "must be host:port")).max(100).default([]).meta({
+    unit: "host:port",
+    description:
+      "More nodes of the Redis Cluster that `redis.url` is one of; empty where it is none. The others are found by them.",
   }),
 });
 

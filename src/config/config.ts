@@ -40,8 +40,8 @@ export interface Config {
     readonly eventStreams: number;
     readonly tenantEventStreams: number;
   };
-  /** `url` null asks for a private redis-server child. */
-  readonly redis: { readonly url: string | null };
+  /** `url` null asks for a private redis-server child; with `clusterNodes`, `host:port` each, it is one node of a Cluster. */
+  readonly redis: { readonly url: string | null; readonly clusterNodes: readonly string[] };
   readonly workspaces: { readonly root: string; readonly runnerUid: number; readonly runnerGid: number };
   /** `unix://` and the absolute path of the engine's socket. */
   readonly docker: { readonly host: string; readonly callLimitMs: number };

@@ -119,6 +119,13 @@ function crossProblems(config: Config): ConfigProblem[] {
       message: sentence.replace(limitNames, (name) => `limits.${snakeCase(name)}`),
     });
   }
+  const { url, clusterNodes } = config.redis;
+  if (clusterNodes.length > 0 && (url === null || !["", "/", "/0"].includes(new URL(url).pathname))) {
+    problems.push({
+      field: "redis.cluster_nodes",
+      message: "needs redis.url, without a database: a Cluster has only database 0",
+    });
+  }
   const { jwt } = config.auth;
   if (jwt && (jwt.jwksUrl === null) === (jwt.jwksFile === null)) {
     problems.push({ field: "auth.jwt", message: "needs exactly one of jwks_url and jwks_file" });
@@ -203,7 +210,7 @@ function toConfig(document: ConfigDocument): Config {
       eventStreams: document.server.event_streams,
       tenantEventStreams: document.server.tenant_event_streams,
     },
-    redis: { url: document.redis.url },
+    redis: { url: document.redis.url, clusterNodes: document.redis.cluster_nodes },
     workspaces: {
       root: document.workspaces.root ?? join(document.data_dir, "workspaces"),
       runnerUid: document.workspaces.runner_uid,

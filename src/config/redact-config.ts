@@ -11,7 +11,7 @@ function redactUrl(url: string): string {
 export function redactConfig(config: Config): Record<string, unknown> {
   return {
     ...config,
-    redis: { url: config.redis.url === null ? null : redactUrl(config.redis.url) },
+    redis: { ...config.redis, url: config.redis.url === null ? null : redactUrl(config.redis.url) },
     webhooks: { ...config.webhooks, secret: config.webhooks.secret === null ? null : "redacted" },
     environment: Object.keys(config.environment),
   };

@@ -49,7 +49,7 @@ async function checkRedis(config: Config): Promise<CheckResult> {
   const warnings: string[] = [];
   try {
     const stores = await openRedisStores({
-      endpoint: { url: config.redis.url },
+      endpoint: { url: config.redis.url, clusterNodes: config.redis.clusterNodes },
       deployment: config.deployment,
       retention: { resultTtlMs: config.limits.resultTtlMs, idempotencyTtlMs: config.limits.resultTtlMs },
       clock: createSystemClock(),

@@ -1,6 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { createPolicyFileSource } from "../adapters/policy-file/policy-file-source.js";
+import type { RedisEndpoint } from "../adapters/redis/connection.js";
 import { openRedisStores, type RedisStores } from "../adapters/redis/redis-stores.js";
 import { createRandomIdSource } from "../adapters/system/random-id-source.js";
 import { createSystemClock } from "../adapters/system/system-clock.js";
@@ -34,7 +35,7 @@ export interface Foundation {
   readonly workspaces: WorkspaceDirectory;
   readonly stores: RedisStores;
   readonly decider: Decider;
-  readonly redisUrl: string;
+  readonly redisEndpoint: RedisEndpoint;
   readonly closers: Closers;
 }
 
@@ -77,8 +78,9 @@ export async function layFoundation(config: Config, role: string, redisUrl: stri
       await mkdir(config.workspaces.root, { recursive: true, mode: 0o755 });
     }
     const workspaces = await createWorkspaceDirectory({ ...config.workspaces, resolveFacts });
+    const redisEndpoint = { url: redisUrl, clusterNodes: config.redis.clusterNodes };
     const stores = await openRedisStores({
-      endpoint: { url: redisUrl },
+      endpoint: redisEndpoint,
       deployment: config.deployment,
       retention: { resultTtlMs: config.limits.resultTtlMs, idempotencyTtlMs: config.limits.resultTtlMs },
       clock,
@@ -101,7 +103,7 @@ export async function layFoundation(config: Config, role: string, redisUrl: stri
         sessions: stores.sessions,
         clock,
       }),
-      redisUrl,
+      redisEndpoint,
       closers,
     };
   } catch (error) {

@@ -183,7 +183,7 @@ export async function startWorker(
   const endCancels = await stores.cancels.subscribe((commandId) => active.cancel(commandId));
   const consumers = config.worker.pools.map((pool) =>
     createBullmqQueueConsumer({
-      endpoint: { url: foundation.redisUrl },
+      endpoint: foundation.redisEndpoint,
       deployment: config.deployment,
       pool,
       concurrency: config.worker.concurrency,

@@ -1,4 +1,5 @@
 import { Redis } from "ioredis";
+import type { RedisEndpoint } from "../../src/adapters/redis/connection.js";
 import { openRedisStores, type RedisStores } from "../../src/adapters/redis/redis-stores.js";
 import type { CommandRecord, CommandResult } from "../../src/domain/command.js";
 import { UNBOUNDED_SESSION } from "../../src/domain/decision/session-budget.js";
@@ -175,6 +176,8 @@ export async function openStoreFixture(
     resultTtlMs?: number;
     idempotencyTtlMs?: number;
     commandTimeoutMs?: number;
+    /** Where the stores look for Redis, in place of the server itself. */
+    endpoint?: RedisEndpoint;
     log?: Log;
     clock?: Clock;
   } = {},
@@ -182,7 +185,7 @@ export async function openStoreFixture(
   const deployment = given.deployment ?? freshId("key").replace("_", "-");
   const stores = await openRedisStores({
     endpoint: {
-      url: server.url,
+      ...(given.endpoint ?? { url: server.url }),
       ...(given.commandTimeoutMs ? { commandTimeoutMs: given.commandTimeoutMs } : {}),
     },
     deployment,

@@ -30,7 +30,7 @@ export function createBullmqQueueConsumer(deps: {
   const { pool, lockMs = 30_000 } = deps;
   const keys = createKeys(deps.deployment);
   const log = deps.log.child({ pool });
-  const connection = createRedisClient(deps.endpoint, "fetcher", log);
+  const connection = createRedisClient(deps.endpoint, deps.deployment, "fetcher", log);
   let worker: FetchTrackingWorker | null = null;
   let isDraining = false;
   let inHandlers = 0;

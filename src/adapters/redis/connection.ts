@@ -1,12 +1,16 @@
 import { Redis, type RedisOptions } from "ioredis";
 import { StoreUnavailable } from "../../ports/command-store.js";
 import type { Log } from "../../ports/telemetry.js";
+import { createKeys } from "./keys.js";
+import { createSlotConnector } from "./slot-connector.js";
 import { orUnavailable } from "./store-failure.js";
 
 /** Where Redis is. */
 export interface RedisEndpoint {
   /** `redis://` or `rediss://`, with user, password and database as usual. */
   readonly url: string;
+  /** More nodes of the Redis Cluster that `url` is one of, each `host:port`; empty or left out: it is none. */
+  readonly clusterNodes?: readonly string[];
   /** Bound on one command; default 2,000. */
   readonly commandTimeoutMs?: number;
 }
@@ -20,7 +24,13 @@ export type ConnectionRole = "commands" | "subscriber" | "fetcher";
 const FIRST_CONNECT_LIMIT_MS = 10_000;
 
 /** A client that reconnects for ever and whose errors are logged, once per outage. Not connected yet. */
-export function createRedisClient(endpoint: RedisEndpoint, role: ConnectionRole, log: Log): Redis {
+export function createRedisClient(
+  endpoint: RedisEndpoint,
+  deployment: string,
+  role: ConnectionRole,
+  log: Log,
+): Redis {
+  const { clusterNodes = [] } = endpoint;
   const commandTimeoutMs = endpoint.commandTimeoutMs ?? 2_000;
   const common: RedisOptions = {
     lazyConnect: true,
@@ -30,8 +40,11 @@ export function createRedisClient(endpoint: RedisEndpoint, role: ConnectionRole,
     // Jitter, so that all processes of a deployment do not come back in the same instant.
     retryStrategy: (attempt) =>
       Math.round(Math.min(1_000, 50 * 2 ** Math.min(attempt, 6)) * (0.75 + Math.random() / 2)),
-    // A primary that became a replica: connect anew, to whatever the name stands for now.
-    reconnectOnError: (error) => error.message.startsWith("READONLY"),
+    // A primary that is none any more, or not of our slot: connect anew, to whatever the name or the slot stands for now.
+    reconnectOnError: (error) => /^(?:READONLY|MOVED|CLUSTERDOWN) /.test(error.message),
+    ...(clusterNodes.length === 0
+      ? {}
+      : { Connector: createSlotConnector(createKeys(deployment).queued, clusterNodes) }),
   };
   const byRole: Record<ConnectionRole, RedisOptions> = {
     // What was sent when the connection broke may have been done: it fails, and whoever asked decides.

@@ -60,16 +60,16 @@ export async function openRedisStores(options: {
   readonly log: Log;
 }): Promise<RedisStores> {
   const { endpoint, clock, log } = options;
-  const redis = createRedisClient(endpoint, "commands", log);
-  const subscriber = createRedisClient(endpoint, "subscriber", log);
+  const keys = createKeys(options.deployment);
+  const redis = createRedisClient(endpoint, options.deployment, "commands", log);
+  const subscriber = createRedisClient(endpoint, options.deployment, "subscriber", log);
   try {
     await Promise.all([connectFirst(redis), connectFirst(subscriber)]);
-    await startCheck(redis, log);
+    await startCheck(redis, keys.queued, log);
   } catch (error) {
     await Promise.all([disconnect(redis), disconnect(subscriber)]);
     throw error;
   }
-  const keys = createKeys(options.deployment);
   const runScript = defineScripts(redis);
   const places = createCommandPlaces(redis, keys);
   const events = createCommandEvents(subscriber, keys);

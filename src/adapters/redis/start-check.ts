@@ -6,14 +6,20 @@ const MIN_VERSION = [6, 2] as const;
 
 /**
  * Refuses a Redis that could lose or evict commands, warns about one that forgets them at a restart.
+ * `anyKey` is one of the deployment's.
  * @throws Error that says which setting to change.
  */
-export async function startCheck(redis: Redis, log: Log): Promise<void> {
+export async function startCheck(redis: Redis, anyKey: string, log: Log): Promise<void> {
   const facts = readFacts(await orUnavailable(() => redis.info()));
   const version = facts.get("redis_version") ?? "0";
   const [major = 0, minor = 0] = version.split(".").map(Number);
   if (major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1])) {
     throw new Error(`Redis ${version} is too old: Bailiff needs 6.2 or newer`);
+  }
+  if (await isElsewhere(redis, anyKey)) {
+    throw new Error(
+      "This Redis is one node of a Cluster, and another one holds the deployment's keys: name more nodes in redis.cluster_nodes",
+    );
   }
   const policy = facts.get("maxmemory_policy") ?? (await setting(redis, "maxmemory-policy"));
   if (policy !== "noeviction") {
@@ -31,6 +37,16 @@ export async function startCheck(redis: Redis, log: Log): Promise<void> {
       { aof_enabled: appendOnly, save },
       "Redis keeps nothing on disk: a restart forgets every command; set 'appendonly yes'",
     );
+  }
+}
+
+async function isElsewhere(redis: Redis, key: string): Promise<boolean> {
+  try {
+    await redis.exists(key);
+    return false;
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith("MOVED ")) return true;
+    return orUnavailable(() => Promise.reject(error));
   }
 }
 

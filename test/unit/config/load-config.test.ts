@@ -8,6 +8,7 @@ import { type ConfigSources, loadConfig } from "../../../src/config/load-config.
 import { redactConfig } from "../../../src/config/redact-config.js";
 import { DEFAULT_SERVICE_LIMITS } from "../../../src/domain/limits.js";
 
+const NEEDS_PLAIN_URL = "needs redis.url, without a database: a Cluster has only database 0";
 const DIGEST = `sha256:${"a".repeat(64)}`;
 
 function load(fileText: string | null, more: Partial<ConfigSources> = {}): Config {
@@ -38,7 +39,7 @@ describe("defaults", () => {
     const config = load(null);
     expect(config.server).toMatchObject({ host: "127.0.0.1", port: 8080, publicMetrics: false });
     expect(config.webhooks).toMatchObject({ secret: null, allowHttp: false, allowAddresses: [] });
-    expect(config.redis).toEqual({ url: null });
+    expect(config.redis).toEqual({ url: null, clusterNodes: [] });
     expect(config.workspaces).toEqual({
       root: "/var/lib/bailiff/workspaces",
       runnerUid: 10001,
@@ -258,6 +259,9 @@ describe("fields against each other", () => {
     ],
     ["worker: { shutdown_grace_ms: 1 }", "worker.shutdown_grace_ms: must be at least limits.grace_ms"],
     ["worker: { lease_ms: 5000 }", "worker.lease_ms: must be at least three times worker.heartbeat_ms"],
+    ["redis: { cluster_nodes: ['a:1'] }", `redis.cluster_nodes: ${NEEDS_PLAIN_URL}`],
+    ["redis: { url: 'redis://a/2', cluster_nodes: ['b:1'] }", `redis.cluster_nodes: ${NEEDS_PLAIN_URL}`],
+    ["redis: { url: 'redis://a', cluster_nodes: ['b:65536'] }", "redis.cluster_nodes.0: must be host:port"],
     ["worker: { pools: [a, a] }", "worker.pools: must not name a pool twice"],
   ])("%j is refused", (text, problem) => {
     const wanted = problem.replace(
