@@ -1,16 +1,14 @@
 import type { BigIntStats } from "node:fs";
-import { constants } from "node:fs";
-import { type FileHandle, lstat, open, opendir } from "node:fs/promises";
+import { type FileHandle, lstat, opendir } from "node:fs/promises";
 import type { WorkspaceUse } from "../../domain/workspace-growth.js";
+import { codeOf, openDirectory } from "./confined-directory.js";
 
-const OPEN_DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** Entries looked at together: waiting for each by itself would take ten times as long. */
 const AT_ONCE = 64;
 const BLOCK_BYTES = 512;
 /** Each level holds a descriptor. A deeper tree is made to be hidden in, and counts as too many entries. */
 const MAX_DEPTH = 200;
 
-const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
 /** The workspace changes while it is measured, and a directory may be closed to a worker that is not root. */
 const isPassing = (error: unknown) =>
   ["ENOENT", "ENOTDIR", "ELOOP", "EACCES", "EPERM"].includes(codeOf(error) ?? "");
@@ -68,7 +66,7 @@ export async function measureWorkspace(root: string, bound: WorkspaceUse): Promi
   const enter = async (path: string | Buffer, depth: number): Promise<void> => {
     let handle: FileHandle;
     try {
-      handle = await open(path, OPEN_DIRECTORY);
+      handle = await openDirectory(path);
     } catch (error) {
       if (isPassing(error)) return;
       throw error;

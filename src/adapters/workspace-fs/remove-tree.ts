@@ -1,14 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { constants } from "node:fs";
-import { chmod, open, opendir, rename, rmdir, unlink } from "node:fs/promises";
+import { chmod, opendir, rename, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
-
-const OPEN_DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+import { codeOf, openDirectory } from "./confined-directory.js";
 
 /** How often one directory may be found filled again. */
 const MAX_VISITS = 100;
-
-const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
 
 /** False where the entry is a directory. An entry that is gone counts as removed. */
 async function unlinkUnlessDirectory(path: string | Buffer): Promise<boolean> {
@@ -21,14 +17,14 @@ async function unlinkUnlessDirectory(path: string | Buffer): Promise<boolean> {
   return true;
 }
 
-async function openDirectory(path: string) {
+async function openInTrash(path: string) {
   try {
-    return await open(path, OPEN_DIRECTORY);
+    return await openDirectory(path);
   } catch (error) {
     if (codeOf(error) !== "EACCES") throw error;
     // Only without root's rights: the entry is directly in the trash, where no one can put a link in its place.
     await chmod(path, 0o700);
-    return await open(path, OPEN_DIRECTORY);
+    return await openDirectory(path);
   }
 }
 
@@ -50,7 +46,7 @@ async function moveUp(trash: string, child: Buffer): Promise<string | null> {
 
 /** Deletes the files of one directory of the trash and moves its directories up; the paths that are left to do. */
 async function emptyOne(trash: string, path: string): Promise<readonly string[]> {
-  const handle = await openDirectory(path);
+  const handle = await openInTrash(path);
   const left: string[] = [];
   try {
     // SAFETY: a path through the open descriptor stays in that directory even while a process that still has the

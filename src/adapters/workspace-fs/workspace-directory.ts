@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { constants, type Stats } from "node:fs";
-import { lstat, mkdir, open, readdir, realpath, rename, stat } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { lstat, mkdir, readdir, realpath, rename, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import type { WorkspaceFacts } from "../../domain/containment/workspace-facts.js";
 import { isName } from "../../domain/ids.js";
 import type { Workspace } from "../../domain/session.js";
 import { WorkspaceFault, type WorkspaceStore } from "../../ports/workspace-store.js";
-import { codeOf } from "./confined-directory.js";
+import { codeOf, openDirectory } from "./confined-directory.js";
 import { readContents } from "./read-contents.js";
 import { removeTree } from "./remove-tree.js";
 import { checkWorkspacesRoot, processIdentity } from "./workspaces-root.js";
@@ -16,8 +16,6 @@ export const TRASH = ".trash";
 
 /** The sticky bit on a workspace of our own says that it was made but not yet given away. No plain mkdir leaves it. */
 const UNFINISHED = 0o1700;
-
-const OPEN_DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /** A fault of the file system, with its cause for the log. */
 export const io = (cause: unknown) =>
@@ -52,7 +50,7 @@ export async function ownDirectory(path: string, mode: number): Promise<void> {
   } catch (error) {
     if (codeOf(error) !== "EEXIST") throw io(error);
   }
-  const handle = await open(path, OPEN_DIRECTORY).catch((error: unknown) => {
+  const handle = await openDirectory(path).catch((error: unknown) => {
     throw codeOf(error) === "ELOOP" || codeOf(error) === "ENOTDIR"
       ? new WorkspaceFault("not_a_directory", "the tenant's place is not a directory", error)
       : io(error);
@@ -133,7 +131,7 @@ export async function createWorkspaceDirectory(deps: {
 
   /** Gives a new directory to the runner. Idempotent, so that whoever finds it unfinished may finish it. */
   const finish = async (path: string) => {
-    const handle = await open(path, OPEN_DIRECTORY).catch((error: unknown) => {
+    const handle = await openDirectory(path).catch((error: unknown) => {
       throw io(error);
     });
     try {
