@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { BrokerClient } from "./broker-client.js";
-import { type CliCommand, UsageError } from "./cli-command.js";
+import type { CliCommand } from "./cli-command.js";
 import {
   CALL_OPTIONS,
   callService,
@@ -137,7 +137,6 @@ export function createApprovalsCommands(deps: {
       options: CALL_OPTIONS,
       statuses: SERVICE_STATUSES,
       async run(call) {
-        if (call.operands.length > 0) throw new UsageError("takes no operands");
         const { world, switches } = call;
         const over = new AbortController();
         const release = world.onInterrupt(() => over.abort());

@@ -10,7 +10,7 @@ import { writeEvidenceLine } from "../domain/evidence/evidence-line.js";
 import type { ChainedRecord } from "../domain/evidence/evidence-record.js";
 import { createEvidenceVerifier, type Verification } from "../domain/evidence/verify-evidence.js";
 import { type CliCall, type CliCommand, UsageError } from "./cli-command.js";
-import { keyOf } from "./service-options.js";
+import { keyOf, SERVICE_OPTIONS, urlOf } from "./service-options.js";
 import { escapeForTerminal } from "./terminal-text.js";
 
 /** Exit status of evidence that was changed. */
@@ -19,11 +19,6 @@ const TAMPERED = 3;
 const UNSEALED = 4;
 const PAGE = 200;
 const NEWLINE = 0x0a;
-const DEFAULT_URL = "http://127.0.0.1:8080";
-
-const KEY_OPTION = {
-  "key-file": { value: "FILE", summary: "Holds the API key; else BAILIFF_API_KEY or BAILIFF_API_KEY_FILE." },
-} as const;
 
 const pageSchema = z.object({
   records: z.array(z.object({ hash: z.string(), record: z.looseObject({ seq: z.int() }) })),
@@ -58,7 +53,7 @@ export function createAuditCommands(deps: AuditDeps): readonly CliCommand[] {
           summary: `Also ask that its last record is signed; status ${UNSEALED} if not.`,
         },
         json: { value: null, summary: "Print the whole verdict as JSON." },
-        ...KEY_OPTION,
+        "key-file": SERVICE_OPTIONS["key-file"],
       },
       statuses: [
         [0, "Nothing was changed."],
@@ -100,13 +95,13 @@ export function createAuditCommands(deps: AuditDeps): readonly CliCommand[] {
       operands: null,
       operandsAfterDashes: false,
       options: {
-        url: { value: "URL", summary: `The service; else BAILIFF_URL, else ${DEFAULT_URL}.` },
-        ...KEY_OPTION,
+        url: SERVICE_OPTIONS.url,
+        "key-file": SERVICE_OPTIONS["key-file"],
       },
       statuses: [],
       async run(call) {
-        const url = call.values["url"] ?? call.world.env["BAILIFF_URL"] ?? DEFAULT_URL;
-        for await (const line of linesOfService(url, call, deps.fetch)) call.world.stdout.write(`${line}\n`);
+        for await (const line of linesOfService(urlOf(call), call, deps.fetch))
+          call.world.stdout.write(`${line}\n`);
         return 0;
       },
     },

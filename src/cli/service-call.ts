@@ -24,8 +24,8 @@ const STATUS_OF_CODE: Readonly<Record<string, number>> = {
 
 /** Options of every such command. */
 export const CALL_OPTIONS: Readonly<Record<string, CliOption>> = {
-  url: SERVICE_OPTIONS["url"] ?? { value: "URL", summary: "The service." },
-  "key-file": SERVICE_OPTIONS["key-file"] ?? { value: "FILE", summary: "Holds the API key." },
+  url: SERVICE_OPTIONS.url,
+  "key-file": SERVICE_OPTIONS["key-file"],
   json: { value: null, summary: "Print the service's whole answer as JSON." },
 };
 

@@ -5,7 +5,7 @@ import { type CliCall, type CliOption, UsageError } from "./cli-command.js";
 const DEFAULT_URL = "http://127.0.0.1:8080";
 
 /** Options of every command that works in a session of a running service. */
-export const SERVICE_OPTIONS: Readonly<Record<string, CliOption>> = {
+export const SERVICE_OPTIONS = {
   url: { value: "URL", summary: `The service; else BAILIFF_URL, else ${DEFAULT_URL}.` },
   "key-file": {
     value: "FILE",
@@ -17,7 +17,7 @@ export const SERVICE_OPTIONS: Readonly<Record<string, CliOption>> = {
     summary: "Instead of --session: open one in this workspace, close it after.",
   },
   profile: { value: "NAME", summary: "With --workspace: the image profile." },
-};
+} as const satisfies Readonly<Record<string, CliOption>>;
 
 /** The session or the workspace that a call names. Throws UsageError unless it names exactly one. */
 export function sessionChoiceOf({ values }: CliCall): {
@@ -41,7 +41,7 @@ export async function clientOf(
 }
 
 /** The service that a call names. Throws UsageError for what is no http(s) URL. */
-function urlOf({ values, world }: CliCall): string {
+export function urlOf({ values, world }: CliCall): string {
   const url = values["url"] ?? world.env["BAILIFF_URL"] ?? DEFAULT_URL;
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new UsageError("--url must be an http(s) URL");
