@@ -12,7 +12,12 @@ import { appendOlder, type CommandList, mergeNewest, NO_COMMANDS, release } from
 
 const EVERY_MS = 3_000;
 const PAGE = 50;
-const STATES = ["awaiting_approval", "queued", "dispatched", "finished"];
+const STATES = [
+  "awaiting_approval",
+  "queued",
+  "dispatched",
+  "finished",
+] as const satisfies readonly CommandSummaryWire["state"][];
 const OUTCOMES = [
   "completed",
   "denied",
@@ -24,7 +29,7 @@ const OUTCOMES = [
   "output_limit_exceeded",
   "out_of_memory",
   "lost",
-];
+] as const satisfies readonly CommandSummaryWire["outcome"][];
 
 interface CommandPage {
   readonly commands: readonly CommandSummaryWire[];
