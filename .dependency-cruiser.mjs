@@ -145,6 +145,7 @@ export default {
       "fastify|@fastify/.*|fastify-type-provider-zod",
       "^src/adapters/(http|mcp)/",
     ),
+    onlyIn("opentelemetry-in-one-folder", "@opentelemetry/.*", "^src/adapters/telemetry/"),
     onlyIn(
       "mcp-sdk-where-the-protocol-is-spoken",
       "@modelcontextprotocol/.*",

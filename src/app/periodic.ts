@@ -20,6 +20,7 @@ export function createPeriodic(duty: {
   let round: Promise<void> = Promise.resolve();
 
   const next = async (): Promise<void> => {
+    duty.metrics.count("bailiff_duty_rounds_total", { duty: duty.name });
     try {
       await duty.work();
     } catch (error) {

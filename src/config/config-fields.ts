@@ -2,7 +2,7 @@ import { z } from "zod";
 import { configSchema } from "./config-schema.js";
 
 /** How a field is written in one environment variable; null where only a file can set it. */
-export type VariableForm = "text" | "whole" | "boolean" | "list" | "wholes" | "map" | null;
+export type VariableForm = "text" | "whole" | "number" | "boolean" | "list" | "wholes" | "map" | null;
 
 /** One field of the configuration as the schema declares it. */
 export interface ConfigField {
@@ -58,6 +58,7 @@ const range = (low: number | undefined, high: number | undefined, what: string) 
 function formOf(node: Node): VariableForm {
   const types = typesOf(node);
   if (types.includes("integer")) return "whole";
+  if (types.includes("number")) return "number";
   if (types.includes("boolean")) return "boolean";
   if (types.includes("string")) return "text";
   if (types.includes("array"))
@@ -81,8 +82,10 @@ function acceptsOf(node: Node): string {
         : range(node.minItems, node.maxItems, "list");
     case "map":
       return "map";
+    case "number":
+      return range(node.minimum, node.maximum, "number");
     default:
-      return typesOf(node).includes("number") ? range(node.minimum, node.maximum, "number") : "text";
+      return "text";
   }
 }
 

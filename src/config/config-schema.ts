@@ -62,6 +62,12 @@ function isKeySetUrl(text: string): boolean {
   return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }
 
+function isCollectorUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password, search, hash } = new URL(text);
+  return (protocol === "http:" || protocol === "https:") && username + password + search + hash === "";
+}
+
 const isEngineHost = (text: string) =>
   text.startsWith("unix://") && isCleanPath(text.slice("unix://".length));
 
@@ -598,6 +604,35 @@ const metrics = z.strictObject({
     .meta({ description: "Also export the process's own numbers: memory, CPU, event loop." }),
 });
 
+const telemetry = z.strictObject({
+  otlp_endpoint: z
+    .string()
+    .max(2048)
+    .refine(isCollectorUrl, "must be an http:// or https:// URL without credentials, query or fragment")
+    .nullable()
+    .default(null)
+    .meta({
+      unit: "URL",
+      description:
+        "Where traces go by OTLP over HTTP, such as `http://collector:4318`; `/v1/traces` is appended. Null traces nothing.",
+    }),
+  otlp_authorization: z
+    .string()
+    .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/, "must be 1 to 4096 printable ASCII characters")
+    .nullable()
+    .default(null)
+    .meta({
+      unit: "header",
+      secret: true,
+      description: "The `Authorization` header for the collector, such as `Bearer …`.",
+    }),
+  sample_ratio: z.number().min(0).max(1).default(1).meta({
+    unit: "ratio",
+    description:
+      "Of the traces that begin here, how many are recorded. A caller's `traceparent` decides for its own.",
+  }),
+});
+
 /** A configuration file. The single source of what is valid, of the defaults and of `docs/configuration.md`. */
 export const configSchema = z.strictObject({
   deployment: name.default("default").meta({
@@ -648,6 +683,7 @@ export const configSchema = z.strictObject({
   evidence: evidence.prefault({}).meta({ description: "The signed record of every command." }),
   log: log.prefault({}).meta({ description: "The log on standard error." }),
   metrics: metrics.prefault({}).meta({ description: "Prometheus metrics." }),
+  telemetry: telemetry.prefault({}).meta({ description: "OpenTelemetry traces." }),
 });
 
 /** A valid configuration file with its defaults filled in, in the names of the file. */

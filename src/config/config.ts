@@ -103,6 +103,13 @@ export interface Config {
   };
   readonly log: { readonly level: "debug" | "info" | "warn" | "error" | "silent" };
   readonly metrics: { readonly process: boolean };
+  readonly telemetry: {
+    /** Null where nothing is traced. */
+    readonly otlpEndpoint: string | null;
+    readonly otlpAuthorization: string | null;
+    /** 0 to 1. */
+    readonly sampleRatio: number;
+  };
 }
 
 /** Quotas and weight of a tenant, whether or not it is configured. */

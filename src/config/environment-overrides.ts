@@ -23,6 +23,7 @@ type Parsed =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string };
 
+const NUMBER = /^-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,15})?$/;
 const WHOLE = /^(?:0|-?[1-9][0-9]{0,15})$/;
 
 function parse(field: ConfigField, text: string): Parsed {
@@ -34,6 +35,10 @@ function parse(field: ConfigField, text: string): Parsed {
       return WHOLE.test(text)
         ? { ok: true, value: Number(text) }
         : { ok: false, message: "must be a whole number in decimal digits" };
+    case "number":
+      return NUMBER.test(text)
+        ? { ok: true, value: Number(text) }
+        : { ok: false, message: "must be a number in decimal digits" };
     case "boolean":
       return text === "true" || text === "false"
         ? { ok: true, value: text === "true" }

@@ -286,6 +286,11 @@ function toConfig(document: ConfigDocument): Config {
     },
     log: { level: document.log.level },
     metrics: { process: document.metrics.process },
+    telemetry: {
+      otlpEndpoint: document.telemetry.otlp_endpoint,
+      otlpAuthorization: document.telemetry.otlp_authorization,
+      sampleRatio: document.telemetry.sample_ratio,
+    },
   };
 }
 

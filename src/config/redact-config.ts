@@ -13,6 +13,10 @@ export function redactConfig(config: Config): Record<string, unknown> {
     ...config,
     redis: { ...config.redis, url: config.redis.url === null ? null : redactUrl(config.redis.url) },
     webhooks: { ...config.webhooks, secret: config.webhooks.secret === null ? null : "redacted" },
+    telemetry: {
+      ...config.telemetry,
+      otlpAuthorization: config.telemetry.otlpAuthorization === null ? null : "redacted",
+    },
     environment: Object.keys(config.environment),
   };
 }

@@ -109,6 +109,8 @@ export interface CommandRecord {
   readonly label?: Label;
   /** Its session's webhook as it was at the submit; absent where there was none. */
   readonly webhook?: SessionWebhook;
+  /** The W3C trace context of its submit, for its spans in other processes; absent where there was none. */
+  readonly traceparent?: string;
   /** Filled in where a command is shown; never part of what is stored with it. */
   readonly webhookDelivery?: WebhookDelivery;
 }

@@ -50,7 +50,7 @@ export async function startApi(
   foundation: Foundation,
   moreChecks: Readonly<Record<string, ReadinessCheck>> = {},
 ): Promise<RunningProcess & { readonly url: string }> {
-  const { config, log, metrics, clock, ids, policy, workspaces, stores, decider } = foundation;
+  const { config, log, metrics, tracer, clock, ids, policy, workspaces, stores, decider } = foundation;
   const apiKeys = await createApiKeys({ path: config.auth.keysFile, clock, log });
   const jwt =
     config.auth.jwt === null ? null : await createJwtAuthenticator({ settings: config.auth.jwt, clock });
@@ -103,6 +103,7 @@ export async function startApi(
       ids,
       log,
       metrics,
+      tracer,
       quotasOf: (tenant) => tenantConfig(config, tenant),
     }),
     ...createCommandServices({ commands: stores.commands, cancel }),
@@ -149,6 +150,7 @@ export async function startApi(
     defaultGrant: DEFAULT_GRANT,
     log,
     metrics,
+    tracer,
     clock,
     ids,
     metricsText: () => metrics.metricsText(),

@@ -8,6 +8,7 @@ import { createSystemClock } from "../adapters/system/system-clock.js";
 import { METRIC_TABLE } from "../adapters/telemetry/metric-table.js";
 import { createPinoLog } from "../adapters/telemetry/pino-log.js";
 import { createPrometheusMetrics, type PrometheusMetrics } from "../adapters/telemetry/prometheus-metrics.js";
+import { untraced } from "../adapters/telemetry/untraced.js";
 import { resolveFacts } from "../adapters/workspace-fs/resolve-facts.js";
 import {
   createWorkspaceDirectory,
@@ -18,8 +19,9 @@ import type { Config } from "../config/config.js";
 import type { Clock } from "../ports/clock.js";
 import type { IdSource } from "../ports/id-source.js";
 import type { PolicySource } from "../ports/policy-source.js";
-import type { Log } from "../ports/telemetry.js";
+import type { Log, Tracer } from "../ports/telemetry.js";
 import { type Closers, createClosers } from "./lifecycle.js";
+import { VERSION } from "./version.js";
 
 /** How often policy files are looked at. */
 const POLICY_INTERVAL_MS = 2_000;
@@ -29,6 +31,7 @@ export interface Foundation {
   readonly config: Config;
   readonly log: Log;
   readonly metrics: PrometheusMetrics;
+  readonly tracer: Tracer;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly policy: PolicySource;
@@ -63,6 +66,8 @@ export async function layFoundation(config: Config, role: string, redisUrl: stri
       process: config.metrics.process,
       onUndeclared: (problem) => log.error({ problem }, "an undeclared metric was used"),
     });
+    metrics.gauge("bailiff_build_info", 1, { version: VERSION, role });
+    const tracer = await openTracer(config, { role, log, metrics, closers });
     const policy = await createPolicyFileSource({
       paths: policyPaths(config),
       intervalMs: POLICY_INTERVAL_MS,
@@ -91,6 +96,7 @@ export async function layFoundation(config: Config, role: string, redisUrl: stri
       config,
       log,
       metrics,
+      tracer,
       clock,
       ids: createRandomIdSource(clock),
       policy,
@@ -110,4 +116,27 @@ export async function layFoundation(config: Config, role: string, redisUrl: stri
     await closers.closeAll();
     throw error;
   }
+}
+
+/** Traces only where a collector is named: its libraries are not even read otherwise. */
+async function openTracer(
+  config: Config,
+  parts: Pick<Foundation, "log" | "metrics" | "closers"> & { readonly role: string },
+): Promise<Tracer> {
+  const { otlpEndpoint, otlpAuthorization, sampleRatio } = config.telemetry;
+  if (otlpEndpoint === null) return untraced;
+  const { createOtlpTracer } = await import("../adapters/telemetry/otlp-tracer.js");
+  const { tracer, close } = createOtlpTracer({
+    endpoint: otlpEndpoint,
+    authorization: otlpAuthorization,
+    sampleRatio,
+    role: parts.role,
+    version: VERSION,
+    deployment: config.deployment,
+    log: parts.log,
+    metrics: parts.metrics,
+  });
+  // Behind worker and API, which end their last spans.
+  parts.closers.add("traces", close);
+  return tracer;
 }

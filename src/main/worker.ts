@@ -58,7 +58,7 @@ export async function startWorker(
 ): Promise<
   RunningProcess & { readonly workerId: string; readonly checks: Readonly<Record<string, ReadinessCheck>> }
 > {
-  const { config, metrics, clock, ids, policy, workspaces, stores, decider } = foundation;
+  const { config, metrics, tracer, clock, ids, policy, workspaces, stores, decider } = foundation;
   const workerId = ids.next("wrk");
   const log = foundation.log.child({ worker_id: workerId });
   const dockerRuntime = openEngine(config, { workerId, clock, log, metrics });
@@ -173,6 +173,7 @@ export async function startWorker(
     ids,
     log,
     metrics,
+    tracer,
     pause,
     draining: draining.signal,
     givesUp: () => isGivingUp,

@@ -1,8 +1,7 @@
-/** What travels through the queue: a command's id and a trace context, nothing else. */
+/** What travels through the queue: a command's id, nothing else. */
 export interface QueueEntry {
   readonly commandId: string;
   readonly priority: number;
-  readonly traceparent: string | null;
 }
 
 /** The entries of one pool's queue. */

@@ -14,3 +14,33 @@ export interface Metrics {
   observe(name: string, valueSeconds: number, labels?: Readonly<Record<string, string>>): void;
   gauge(name: string, value: number, labels?: Readonly<Record<string, string>>): void;
 }
+
+/** What a span says of itself. Never argv, paths, output or what a caller wrote: only ids, names and closed sets. */
+export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
+
+/** One piece of work in a trace. */
+export interface Span {
+  /** The W3C `traceparent` of what comes below it; null where there is no trace. */
+  readonly traceparent: string | null;
+  set(attributes: SpanAttributes): void;
+  /** Marks the work as failed, by the kind of the error and not by its words. */
+  fail(errorType: string): void;
+  /** Ends it, now unless told. A span that is never ended is never told to anybody. */
+  end(atMs?: number): void;
+}
+
+/** Follows work through processes. Never throws, never waits. */
+export interface Tracer {
+  /** Begins a span below `parent`, a valid `traceparent`, or a new trace. */
+  start(
+    name: string,
+    parent: string | null,
+    terms?: {
+      /** What it is to the caller: `internal` unless told. */
+      readonly kind?: "server" | "consumer" | "internal";
+      /** When it began, where that is not now. */
+      readonly startMs?: number;
+      readonly attributes?: SpanAttributes;
+    },
+  ): Span;
+}

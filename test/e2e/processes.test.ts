@@ -4,6 +4,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Installation } from "../support/bailiff.js";
 import { createInstallation, openAgent } from "../support/bailiff.js";
 import { containersOf } from "../support/engine-containers.js";
+import { startRedisServer } from "../support/redis-server.js";
+import { startTraceReceiver } from "../support/trace-receiver.js";
 
 let installation: Installation;
 
@@ -70,4 +72,59 @@ test("argv and output are in no log at info level, and every line of a command n
     .filter((line) => line.includes("command dispatched") || line.includes("command finished"));
   expect(lines.map((line) => JSON.parse(line).command_id)).toEqual([body.command_id, body.command_id]);
   await bailiff.stop();
+});
+
+test("one trace follows a command through API, queue and worker, and tells neither argv nor secrets", async () => {
+  const [redis, collector] = await Promise.all([startRedisServer(), startTraceReceiver()]);
+  try {
+    const settings = {
+      redis: { url: redis.url },
+      telemetry: { otlp_endpoint: collector.endpoint, otlp_authorization: "Bearer for-the-collector" },
+    };
+    const api = await installation.start("api", settings);
+    const worker = await installation.start("worker", settings);
+    const agent = await openAgent(installation, api);
+    const traceId = "0af7651916cd43dd8448eb211c80319c";
+    const { body } = await agent.submit(
+      ["echo", "very-secret-word"],
+      { reason: "very-secret-reason" },
+      { prefer: "wait=60", traceparent: `00-${traceId}-b7ad6b7169203331-01` },
+    );
+    expect(body).toMatchObject({ outcome: "completed", stdout: "very-secret-word\n" });
+    // An end sends what is left.
+    expect([await worker.stop(), await api.stop()]).toEqual([0, 0]);
+
+    const spans = collector.spans().filter((span) => span.traceId === traceId);
+    const nameOf = (spanId: string | null) => spans.find((span) => span.spanId === spanId)?.name ?? spanId;
+    const request = "POST /v1/sessions/:id/commands";
+    expect(
+      new Set(spans.map(({ role, name, parentSpanId }) => [role, name, nameOf(parentSpanId)].join(" < "))),
+    ).toEqual(
+      new Set([
+        `api < ${request} < b7ad6b7169203331`,
+        `api < submit < ${request}`,
+        "api < decide < submit",
+        "api < admit < submit",
+        "worker < queue wait < submit",
+        "worker < execute < submit",
+        "worker < recheck < execute",
+        "worker < container acquire < execute",
+        "worker < claim < execute",
+        "worker < run < execute",
+        "worker < persist < execute",
+      ]),
+    );
+    expect(spans.every(({ startNs, endNs }) => startNs > 0n && startNs <= endNs)).toBe(true);
+    const told = collector.received.map(({ body: text }) => text).join("");
+    expect(told).toContain(body.command_id);
+    for (const secret of ["very-secret", "for-the-collector", agent.key, agent.directory]) {
+      expect(told).not.toContain(secret);
+    }
+    for (const log of [await api.log(), await worker.log()]) {
+      expect(log).toContain(`"trace_id":"${traceId}"`);
+      expect(log).not.toContain("for-the-collector");
+    }
+  } finally {
+    await Promise.all([redis.stop(), collector.stop()]);
+  }
 });

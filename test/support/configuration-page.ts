@@ -37,7 +37,7 @@ export function configurationPage(): string {
   return `${[
     "# Configuration",
     "",
-    "This page is written from the schema by its test; `npx vitest run -u test/unit/config` writes it again.",
+    "This page is written from the schema by its test; `npx vitest run test/unit/config -u` writes it again.",
     "",
     "One YAML or JSON file, named by `--config` or `BAILIFF_CONFIG`, and environment variables over it. Every field is",
     "optional unless it says *required*. A file key or a `BAILIFF_` variable that is not listed here is an error, and all",

@@ -79,7 +79,7 @@ export async function buildApp(
     throw new BailiffError("shutting_down", "shutting down");
   });
   app.addHook("preClose", async () => waits.end());
-  observeRequests(app, deps);
+  const { traceparentOf } = observeRequests(app, deps);
   acceptJsonOnly(root);
   refuseUnwantedBody(app);
   app.setValidatorCompiler(zodValidation);
@@ -99,7 +99,7 @@ export async function buildApp(
   });
 
   const auth = createAuthScope(deps.authenticator);
-  const routeDeps: RouteDeps = { ...deps, principalOf: auth.principalOf, waits };
+  const routeDeps: RouteDeps = { ...deps, principalOf: auth.principalOf, waits, traceparentOf };
   await registerOpenapi(app, deps.version);
   await registerDocs(app);
   healthRoutes(app, deps);

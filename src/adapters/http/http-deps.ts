@@ -14,7 +14,7 @@ import type { ServiceLimits } from "../../domain/limits.js";
 import type { Authenticator, Principal } from "../../ports/authenticator.js";
 import type { Clock } from "../../ports/clock.js";
 import type { IdSource } from "../../ports/id-source.js";
-import type { Log, Metrics } from "../../ports/telemetry.js";
+import type { Log, Metrics, Tracer } from "../../ports/telemetry.js";
 import type { ConsoleFiles } from "./console-files.js";
 import type { WaitRegistry } from "./wait-registry.js";
 
@@ -38,6 +38,7 @@ export interface HttpDeps {
   readonly defaultGrant: SessionGrant;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracer: Tracer;
   readonly clock: Clock;
   readonly ids: IdSource;
   /** The Prometheus text of this process. */
@@ -80,4 +81,6 @@ export interface RouteDeps extends HttpDeps {
   /** The caller; throws when the request did not pass the scope's authentication. */
   readonly principalOf: (request: FastifyRequest) => Principal;
   readonly waits: WaitRegistry;
+  /** The trace context of what is done for a request. */
+  readonly traceparentOf: (request: FastifyRequest) => string | null;
 }

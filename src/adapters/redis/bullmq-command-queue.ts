@@ -7,10 +7,9 @@ import type { Keys } from "./keys.js";
 import { runPipeline } from "./pipeline.js";
 import { orUnavailableWithin } from "./store-failure.js";
 
-/** What a queue entry holds besides the command's id, which is the job's id. */
+/** What a queue entry holds: the command's id, which is the job's id too. */
 export interface Envelope {
   readonly commandId: string;
-  readonly traceparent: string | null;
 }
 
 /** The queue's sending side, and how it ends. */
@@ -53,11 +52,11 @@ export function createBullmqCommandQueue(redis: Redis, keys: Keys, log: Log): Bu
 
   return {
     queueOf,
-    async enqueue(pool, { commandId, priority, traceparent }) {
+    async enqueue(pool, { commandId, priority }) {
       await use(() =>
         queueOf(pool).add(
           "command",
-          { commandId, traceparent },
+          { commandId },
           { jobId: commandId, priority, attempts: 1, removeOnComplete: true, removeOnFail: true },
         ),
       );

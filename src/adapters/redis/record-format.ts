@@ -37,6 +37,7 @@ export const LISTED_FIELDS = [
   "chargedCpuMs",
   "label",
   "webhook",
+  "traceparent",
 ] as const;
 
 /** A result as it is stored: its facts, and the streams' text apart, so that a listing need not load it. */
@@ -76,6 +77,7 @@ export function writeRecord(record: CommandRecord): Record<string, string> {
     // What the scripts look for, without reading JSON.
     fields["webhookEvents"] = `|${record.webhook.events.join("|")}|`;
   }
+  if (record.traceparent !== undefined) fields["traceparent"] = record.traceparent;
   if (record.result !== null) {
     const written = writeResult(record.result);
     fields["result"] = written.result;
@@ -128,6 +130,7 @@ export function readRecord(
     ...readCharge(optional("chargedWallMs"), optional("chargedCpuMs")),
     ...readCommandLabel(optional("label")),
     ...readWebhook(optional("webhook")),
+    ...readTrace(optional("traceparent")),
   };
 }
 
@@ -186,6 +189,10 @@ function readCommandLabel(text: string | null): Pick<CommandRecord, "label"> {
 
 function readWebhook(text: string | null): Pick<CommandRecord, "webhook"> {
   return text === null ? {} : { webhook: JSON.parse(text) };
+}
+
+function readTrace(traceparent: string | null): Pick<CommandRecord, "traceparent"> {
+  return traceparent === null ? {} : { traceparent };
 }
 
 function readResult(result: string | null, output: string | null): CommandResult | null {

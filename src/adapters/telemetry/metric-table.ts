@@ -8,6 +8,9 @@ export interface MetricDeclaration {
 
 const WAITS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
+/** What a command takes can be as long as its timeout, and waits on top. */
+const WHOLE_COMMANDS = [...WAITS, 600, 1_800, 3_600];
+
 /**
  * Every metric of Bailiff. Labels are from closed sets: tenants, ids, paths and argv are never labels, since a caller
  * could then grow the series without bound.
@@ -88,6 +91,11 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
     help: "Rounds of a periodic duty that failed: heartbeat (no lease renewed), reconcile, sweep, keep-warm.",
     labels: ["duty"],
   },
+  bailiff_duty_rounds_total: {
+    kind: "counter",
+    help: "Rounds of a periodic duty, failed ones included.",
+    labels: ["duty"],
+  },
   bailiff_fenced_off_total: {
     kind: "counter",
     help: "Ends that were not written because another process had ended the command.",
@@ -142,7 +150,13 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
     kind: "histogram",
     help: "Wall time of a command's process.",
     labels: ["outcome"],
-    buckets: WAITS,
+    buckets: WHOLE_COMMANDS,
+  },
+  bailiff_command_duration_seconds: {
+    kind: "histogram",
+    help: "From a command's submit to its recorded end in a worker; waits for a person, the queue and a container included.",
+    labels: ["outcome"],
+    buckets: WHOLE_COMMANDS,
   },
   bailiff_queue_wait_seconds: {
     kind: "histogram",
@@ -258,6 +272,16 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
   bailiff_policy_reloads_total: {
     kind: "counter",
     help: "Changed policy documents, by whether they came into force.",
+    labels: ["result"],
+  },
+  bailiff_build_info: {
+    kind: "gauge",
+    help: "Always 1; the labels say what runs.",
+    labels: ["version", "role"],
+  },
+  bailiff_trace_spans_total: {
+    kind: "counter",
+    help: "Spans of traces: sent to the collector, not taken by it, or dropped because too many waited for it.",
     labels: ["result"],
   },
   bailiff_queue_errors_total: {

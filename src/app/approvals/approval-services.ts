@@ -70,7 +70,7 @@ export function createApprovalServices(deps: {
         { command_id: record.id, approval_id: approvalId, tenant: record.tenant, decision: answer.kind },
         "approval decided",
       );
-      if (answer.kind === "approved") await deps.enqueue(record, answer.priority, null);
+      if (answer.kind === "approved") await deps.enqueue(record, answer.priority);
       return find(principal, approvalId);
     },
   };

@@ -3,6 +3,7 @@ import type { ServiceLimits } from "../../domain/limits.js";
 import type { Ending } from "../../domain/outcome.js";
 import { classifyReport, lost, neverStarted } from "../../domain/outcome.js";
 import { dispatchedResult, unstartedResult } from "../../domain/result.js";
+import { traceFields } from "../../domain/trace-context.js";
 import type { Clock } from "../../ports/clock.js";
 import type { HandlerAnswer } from "../../ports/command-queue.js";
 import type { Claim, ClaimAnswer, CommandStore } from "../../ports/command-store.js";
@@ -15,8 +16,9 @@ import type {
 } from "../../ports/container-runtime.js";
 import { RuntimeFault } from "../../ports/container-runtime.js";
 import type { IdSource } from "../../ports/id-source.js";
-import type { Log, Metrics } from "../../ports/telemetry.js";
+import type { Log, Metrics, Tracer } from "../../ports/telemetry.js";
 import type { ActiveCommand, ActiveCommands, EndReason } from "./active-commands.js";
+import { type ExecutionTrace, traceExecution } from "./execution-trace.js";
 import type { HeldCommands } from "./held-commands.js";
 import type { WorkspaceWatch } from "./workspace-watch.js";
 
@@ -74,6 +76,7 @@ export function createExecuteCommand(deps: {
   readonly ids: IdSource;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracer: Tracer;
   readonly pause: (ms: number) => Promise<void>;
   /** Aborted once the worker takes no more: what is not dispatched goes back. */
   readonly draining: AbortSignal;
@@ -82,10 +85,17 @@ export function createExecuteCommand(deps: {
 }): (commandId: string) => Promise<HandlerAnswer> {
   const prepareFailures = new Map<string, number>();
 
+  const noteFinished = (record: CommandRecord, { outcome, effect }: Pick<Ending, "outcome" | "effect">) => {
+    deps.metrics.count("bailiff_commands_finished_total", { outcome, effect });
+    // The submit was timed by another process's clock.
+    const tookMs = Math.max(0, deps.clock.nowMs() - record.createdAtMs);
+    deps.metrics.observe("bailiff_command_duration_seconds", tookMs / 1000, { outcome });
+  };
+
   const endUnstarted = async (record: CommandRecord, ending: Ending): Promise<HandlerAnswer> => {
     await deps.commands.endUnstarted(record.id, unstartedResult(ending));
     prepareFailures.delete(record.id);
-    deps.metrics.count("bailiff_commands_finished_total", { outcome: ending.outcome, effect: ending.effect });
+    noteFinished(record, ending);
     return "done";
   };
 
@@ -117,6 +127,7 @@ export function createExecuteCommand(deps: {
     record: CommandRecord,
     plan: DispatchPlan,
     container: ReadyContainer,
+    trace: ExecutionTrace,
   ): Promise<HandlerAnswer | "session_changed"> => {
     const fence = deps.ids.next("fen");
     const claimedAtMs = deps.clock.nowMs();
@@ -125,13 +136,15 @@ export function createExecuteCommand(deps: {
     try {
       let claim: ClaimAnswer;
       try {
-        claim = await deps.commands.claim({
-          commandId: record.id,
-          workerId: deps.workerId,
-          fence,
-          containerId: container.containerId,
-          seen: plan.seen,
-        });
+        claim = await trace.step("claim", () =>
+          deps.commands.claim({
+            commandId: record.id,
+            workerId: deps.workerId,
+            fence,
+            containerId: container.containerId,
+            seen: plan.seen,
+          }),
+        );
       } catch (error) {
         // The claim may have gone through all the same. Voiding its fence makes that harmless, and must happen:
         // a command dispatched to a live worker that does not run it would be nobody's.
@@ -156,18 +169,20 @@ export function createExecuteCommand(deps: {
         return "give_back";
       }
       prepareFailures.delete(record.id);
-      const log = deps.log.child({ command_id: record.id, container_id: container.containerId });
+      const log = deps.log.child({
+        command_id: record.id,
+        container_id: container.containerId,
+        ...traceFields(record.traceparent),
+      });
       log.info({ queue_wait_ms: claimedAtMs - (record.queuedAtMs ?? claimedAtMs) }, "command dispatched");
       if (claim.record.cancelRequested) active.cancel("cancelled");
-      const result = await runToResult(record, plan, container, active, claimedAtMs);
+      const result = await trace.step("run", () => runToResult(record, plan, container, active, claimedAtMs));
       if (result.outcome === "lost" && !(await isGone(record, container, claimedAtMs))) return "done";
       // The answer first: the engine's work for the removal would compete with it.
-      const kept = await deps.held.persistEnd(record.id, fence, result);
+      const kept = await trace.step("persist", () => deps.held.persistEnd(record.id, fence, result));
+      trace.note({ "bailiff.outcome": result.outcome, "bailiff.effect": result.effect });
       if (kept) {
-        deps.metrics.count("bailiff_commands_finished_total", {
-          outcome: result.outcome,
-          effect: result.effect,
-        });
+        noteFinished(record, result);
       }
       deps.metrics.observe("bailiff_command_run_seconds", (result.usage?.wallMs ?? 0) / 1000, {
         outcome: result.outcome,
@@ -184,17 +199,18 @@ export function createExecuteCommand(deps: {
     record: CommandRecord,
     checked: DispatchPlan,
     container: ReadyContainer,
+    trace: ExecutionTrace,
   ): Promise<HandlerAnswer> => {
     let plan = checked;
     // What was approved must be what runs: making a container ready can have taken long enough to change a file.
     let isStale = record.approval !== undefined;
     for (let dispatches = 0; dispatches <= MAX_RECHECKS; dispatches += 1) {
       if (isStale) {
-        const again = await deps.recheck(record);
+        const again = await trace.step("recheck", () => deps.recheck(record));
         if (again.kind === "refuse") return endUnstarted(record, neverStarted("denied", again.detail));
         plan = again.plan;
       }
-      const answer = await dispatch(record, plan, container);
+      const answer = await dispatch(record, plan, container, trace);
       if (answer !== "session_changed") return answer;
       isStale = true;
     }
@@ -262,22 +278,18 @@ export function createExecuteCommand(deps: {
     }
   };
 
-  return async (commandId) => {
-    if (deps.draining.aborted) return "give_back";
-    const record = await deps.commands.get(commandId);
-    if (record === null || record.state !== "queued") return "done";
-    if (record.queuedAtMs !== null) {
-      deps.metrics.observe("bailiff_queue_wait_seconds", (deps.clock.nowMs() - record.queuedAtMs) / 1000);
-    }
-    const recheck = await deps.recheck(record);
+  const execute = async (record: CommandRecord, trace: ExecutionTrace): Promise<HandlerAnswer> => {
+    const recheck = await trace.step("recheck", () => deps.recheck(record));
     if (recheck.kind === "refuse") return endUnstarted(record, neverStarted("denied", recheck.detail));
 
     let container: ReadyContainer;
     const startedAtMs = deps.clock.nowMs();
     try {
-      container = await deps.containers.acquire(
-        recheck.plan.purpose,
-        AbortSignal.any([deps.draining, AbortSignal.timeout(ACQUIRE_LIMIT_MS)]),
+      container = await trace.step("container acquire", () =>
+        deps.containers.acquire(
+          recheck.plan.purpose,
+          AbortSignal.any([deps.draining, AbortSignal.timeout(ACQUIRE_LIMIT_MS)]),
+        ),
       );
     } catch (error) {
       // Given up by us, which says nothing about the engine.
@@ -286,10 +298,21 @@ export function createExecuteCommand(deps: {
     deps.metrics.observe("bailiff_container_acquire_seconds", (deps.clock.nowMs() - startedAtMs) / 1000);
     try {
       if (deps.draining.aborted) return "give_back";
-      return await dispatchAsChecked(record, recheck.plan, container);
+      trace.note({ "container.id": container.containerId });
+      return await dispatchAsChecked(record, recheck.plan, container, trace);
     } finally {
       deps.containers.dispose(container);
     }
+  };
+
+  return async (commandId) => {
+    if (deps.draining.aborted) return "give_back";
+    const record = await deps.commands.get(commandId);
+    if (record === null || record.state !== "queued") return "done";
+    if (record.queuedAtMs !== null) {
+      deps.metrics.observe("bailiff_queue_wait_seconds", (deps.clock.nowMs() - record.queuedAtMs) / 1000);
+    }
+    return traceExecution(deps, record, (trace) => execute(record, trace));
   };
 }
 

@@ -96,7 +96,7 @@ export function createReconcileCommands(deps: {
   };
 
   const requeueOne = async (record: CommandRecord): Promise<void> => {
-    await deps.queue.enqueue(record.pool, { commandId: record.id, priority: 1, traceparent: null });
+    await deps.queue.enqueue(record.pool, { commandId: record.id, priority: 1 });
     deps.metrics.count("bailiff_commands_requeued_total");
     deps.log.warn({ command_id: record.id }, "a queued command had no entry in the queue; queued again");
   };

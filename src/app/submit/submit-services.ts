@@ -7,16 +7,18 @@ import { BailiffError } from "../../domain/errors.js";
 import { neverStarted } from "../../domain/outcome.js";
 import { unstartedResult } from "../../domain/result.js";
 import type { Session } from "../../domain/session.js";
+import { traceFields } from "../../domain/trace-context.js";
 import type { Principal } from "../../ports/authenticator.js";
 import type { Clock } from "../../ports/clock.js";
 import type { AdmissionAnswer, AdmissionQuotas, CommandStore, FullQuota } from "../../ports/command-store.js";
 import type { IdSource } from "../../ports/id-source.js";
 import type { SessionStore } from "../../ports/session-store.js";
-import type { Log, Metrics } from "../../ports/telemetry.js";
+import type { Log, Metrics, Span, Tracer } from "../../ports/telemetry.js";
 import { notFound, requireId, requireScope } from "../access.js";
 import { type BindRequest, boundDecision } from "../approvals/bind-request.js";
 import type { Answer, Decider } from "../decide/decider.js";
 import type { BailiffServices, Submission, SubmitOptions } from "../services.js";
+import { traced } from "../traced.js";
 import { deniedError } from "./denied-error.js";
 import type { EnqueueAdmitted } from "./enqueue-admitted.js";
 
@@ -39,6 +41,7 @@ export function createSubmitServices(deps: {
   readonly ids: IdSource;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly tracer: Tracer;
   readonly quotasOf: (tenant: string) => AdmissionQuotas;
 }): Pick<BailiffServices, "submitCommand" | "explain"> {
   const find = async (principal: Principal, sessionId: string): Promise<Session> => {
@@ -68,6 +71,7 @@ export function createSubmitServices(deps: {
     principal: Principal,
     session: Session,
     submission: Submission,
+    traceparent: string | null,
   ): Promise<CommandRecord> => {
     const usage = await deps.commands.usage(session.tenant, session.id);
     let answer = await decideNow(principal, session, submission, usage);
@@ -113,8 +117,12 @@ export function createSubmitServices(deps: {
       result: state === "finished" ? unstartedResult(neverStarted("denied", null)) : null,
       ...(state === "finished" ? {} : { charge: chargeFor(request.timeoutMs, profile.limits.nanoCpus) }),
       ...(session.webhook === undefined ? {} : { webhook: session.webhook }),
+      ...(traceparent === null ? {} : { traceparent }),
     };
   };
+
+  const step = <T>(name: string, of: Span, work: (span: Span) => Promise<T>): Promise<T> =>
+    traced(deps.tracer, name, of.traceparent, work);
 
   /** Decides and admits; again where the session or the budget changed in between, so that no decision is older than its admission. */
   const decideAndAdmit = async (
@@ -122,17 +130,24 @@ export function createSubmitServices(deps: {
     sessionId: string,
     submission: Submission,
     idempotency: SubmitOptions["idempotency"],
+    span: Span,
   ): Promise<{ readonly record: CommandRecord; readonly answer: Settled }> => {
     for (let tries = 0; tries < MAX_DECISIONS; tries += 1) {
-      const session = await find(principal, sessionId);
-      const record = await build(principal, session, submission);
-      const answer = await deps.commands.admit({
-        record,
-        idempotency,
-        quotas: deps.quotasOf(principal.tenant),
-        sessionVersion: session.version,
-        approvalExpiryMs: deps.approvalExpiryMs,
+      const { session, record } = await step("decide", span, async (decide) => {
+        const session = await find(principal, sessionId);
+        const record = await build(principal, session, submission, span.traceparent);
+        decide.set({ "bailiff.verdict": record.decision.verdict });
+        return { session, record };
       });
+      const answer = await step("admit", span, () =>
+        deps.commands.admit({
+          record,
+          idempotency,
+          quotas: deps.quotasOf(principal.tenant),
+          sessionVersion: session.version,
+          approvalExpiryMs: deps.approvalExpiryMs,
+        }),
+      );
       if (answer.kind === "session_changed" || answer.kind === "budget_changed") {
         deps.metrics.count("bailiff_decisions_repeated_total", { reason: answer.kind });
         continue;
@@ -140,6 +155,12 @@ export function createSubmitServices(deps: {
       for (const layer of record.decision.layers) {
         deps.metrics.count("bailiff_decisions_total", { layer: layer.layer, verdict: layer.verdict });
       }
+      span.set({
+        ...(answer.kind === "admitted" ? { "bailiff.command_id": record.id } : {}),
+        "bailiff.session_id": session.id,
+        "bailiff.tenant": record.tenant,
+        "bailiff.admission": answer.kind,
+      });
       return { record, answer };
     }
     throw new BailiffError("conflict", "the session kept changing while this was decided; send it again");
@@ -147,7 +168,9 @@ export function createSubmitServices(deps: {
 
   return {
     async submitCommand(principal, sessionId, submission, options) {
-      const { record, answer } = await decideAndAdmit(principal, sessionId, submission, options.idempotency);
+      const { record, answer } = await traced(deps.tracer, "submit", options.traceparent, (span) =>
+        decideAndAdmit(principal, sessionId, submission, options.idempotency, span),
+      );
       if (answer.kind === "duplicate") {
         const original = await deps.commands.waitForEnd(answer.commandId, options.waitMs, options.signal);
         if (original === null) throw notFound("command");
@@ -168,11 +191,12 @@ export function createSubmitServices(deps: {
           tenant: record.tenant,
           verdict: record.decision.verdict,
           state: record.state,
+          ...traceFields(record.traceparent),
         },
         "command admitted",
       );
       if (record.result?.outcome === "denied") throw deniedError(record);
-      if (record.state === "queued") await deps.enqueue(record, answer.priority, options.traceparent);
+      if (record.state === "queued") await deps.enqueue(record, answer.priority);
       // The end of its time is by the store's clock.
       if (record.state === "awaiting_approval")
         return { record: (await deps.commands.get(record.id)) ?? record, duplicate: false };

@@ -58,7 +58,7 @@ it("runs every script on the node of three that holds the deployment's slot, fou
     await commands.finish(commandId, "fen_b", aCompletedResult());
     return "done";
   });
-  await queue.enqueue("default", { commandId: record.id, priority, traceparent: null });
+  await queue.enqueue("default", { commandId: record.id, priority });
   expect((await commands.waitForEnd(record.id, 60_000, forEver))?.state).toBe("finished");
   const lost = await admitQueued(fixture, session);
   await claimFor(fixture, lost.record.id, "fen_c");
@@ -99,7 +99,7 @@ it("follows the slot to the node that takes it over: stores, subscription and bl
   const runOne = async () => {
     const { record, priority } = await admitQueued(fixture, session);
     const ended = commands.waitForEnd(record.id, 60_000, forEver);
-    await queue.enqueue("default", { commandId: record.id, priority, traceparent: null });
+    await queue.enqueue("default", { commandId: record.id, priority });
     expect((await ended)?.state).toBe("finished");
     return record.id;
   };

@@ -61,7 +61,7 @@ describe("the life of a command in Redis", () => {
       return "done";
     });
     const waiting = commands.waitForEnd(record.id, 20_000, new AbortController().signal);
-    await queue.enqueue("default", { commandId: record.id, priority, traceparent: null });
+    await queue.enqueue("default", { commandId: record.id, priority });
     const ended = await waiting;
     expect(ended).toEqual({
       ...record,

@@ -46,7 +46,6 @@ async function submit(session: Session, weight = 1): Promise<number> {
   await fixture.queue.enqueue("default", {
     commandId: record.id,
     priority: answer.priority,
-    traceparent: null,
   });
   return answer.priority;
 }

@@ -146,7 +146,7 @@ describe("workers, as their leases show them", () => {
     for (let i = 1; i < 50; i += 1) await beat(`wrk_${i}`, "engine-1");
     for (let i = 0; i < 3; i += 1) {
       const { record, priority } = await admitQueued(fixture, session);
-      await fixture.queue.enqueue("default", { commandId: record.id, priority, traceparent: null });
+      await fixture.queue.enqueue("default", { commandId: record.id, priority });
     }
     const many = await ask();
     expect(many.fleet.workers).toHaveLength(50);

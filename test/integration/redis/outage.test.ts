@@ -65,7 +65,7 @@ describe("an outage of Redis", () => {
       () => commands.waitForEnd(record.id, 60_000, signal),
       () => sessions.get("acme", session.id),
       () => leases.orphaned(5),
-      () => queue.enqueue("default", { commandId: record.id, priority: 1, traceparent: null }),
+      () => queue.enqueue("default", { commandId: record.id, priority: 1 }),
       () => queue.depth("default"),
     ]) {
       await expectUnavailableAtOnce(use);
@@ -98,7 +98,7 @@ describe("an outage of Redis", () => {
     await server.restart();
     await until(() => fixture.isAnswering());
     const { record, priority } = await admitQueued(fixture, session);
-    await fixture.queue.enqueue("default", { commandId: record.id, priority, traceparent: null });
+    await fixture.queue.enqueue("default", { commandId: record.id, priority });
     await until(async () => handled.includes(record.id));
     expect(consumer.isFetching()).toBe(true);
     await consumer.drain();

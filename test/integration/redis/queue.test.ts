@@ -50,7 +50,7 @@ function aConsumer(pool = "default", concurrency = 1): QueueConsumer {
 }
 
 const enqueue = (commandId: string, priority = 1, pool = "default") =>
-  fixture.queue.enqueue(pool, { commandId, priority, traceparent: null });
+  fixture.queue.enqueue(pool, { commandId, priority });
 
 /** A handler that waits until it is told what to answer. */
 function heldHandler() {

@@ -102,7 +102,7 @@ it("keeps of the queue nothing per command once its entries are done", async () 
     return "done";
   });
   for (let i = 0; i < 200; i += 1) {
-    await fixture.queue.enqueue("default", { commandId: freshId("cmd"), priority: 1, traceparent: null });
+    await fixture.queue.enqueue("default", { commandId: freshId("cmd"), priority: 1 });
   }
   await until(async () => done === 200 && (await fixture.queue.depth("default")).active === 0);
   await consumer.close();

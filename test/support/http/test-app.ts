@@ -3,6 +3,7 @@ import { buildApp } from "../../../src/adapters/http/app.js";
 import type { HttpDeps } from "../../../src/adapters/http/http-deps.js";
 import type { RouteTable } from "../../../src/adapters/http/route-table.js";
 import { createRouteTable } from "../../../src/adapters/http/route-table.js";
+import { untraced } from "../../../src/adapters/telemetry/untraced.js";
 import { formatId } from "../../../src/domain/ids.js";
 import { DEFAULT_SERVICE_LIMITS } from "../../../src/domain/limits.js";
 import type { Principal, Scope } from "../../../src/ports/authenticator.js";
@@ -66,6 +67,7 @@ export async function createTestApp(overrides: Partial<HttpDeps> = {}): Promise<
       defaultGrant: OPEN_GRANT,
       log,
       metrics: { count: () => undefined, observe: () => undefined, gauge: () => undefined },
+      tracer: untraced,
       clock: { nowMs: () => 1_700_000_000_000 },
       ids: {
         next: (kind) => {

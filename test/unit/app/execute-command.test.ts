@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { untraced } from "../../../src/adapters/telemetry/untraced.js";
 import { createActiveCommands } from "../../../src/app/execute/active-commands.js";
 import type { ContainerLease, Recheck } from "../../../src/app/execute/execute-command.js";
 import { createExecuteCommand } from "../../../src/app/execute/execute-command.js";
@@ -11,7 +12,8 @@ import type { ClaimAnswer, CommandStore } from "../../../src/ports/command-store
 import { StoreUnavailable } from "../../../src/ports/command-store.js";
 import type { ContainerPurpose, ProcessEnd, ReadyContainer } from "../../../src/ports/container-runtime.js";
 import { RuntimeFault } from "../../../src/ports/container-runtime.js";
-import type { Log, Metrics } from "../../../src/ports/telemetry.js";
+import type { Log, Metrics, Tracer } from "../../../src/ports/telemetry.js";
+import { createCapturedTracer } from "../../support/captured-tracer.js";
 import { anInitReport } from "../../support/init-report.js";
 
 const log: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, child: () => log };
@@ -74,6 +76,8 @@ function worker(
     now?: () => number;
     destroy?: () => Promise<void>;
     draining?: AbortSignal;
+    tracer?: Tracer;
+    record?: Partial<CommandRecord>;
   } = {},
 ) {
   const trace: string[] = [];
@@ -95,7 +99,7 @@ function worker(
     },
   };
   const commands = {
-    get: async () => record,
+    get: async () => ({ ...record, ...parts.record }),
     claim: async ({ fence }: { fence: string }) => {
       trace.push("claim");
       return (await parts.claim?.(fence)) ?? { kind: "claimed", fence, record };
@@ -140,6 +144,7 @@ function worker(
     ids: { next: (kind) => `${kind}_x` },
     log,
     metrics,
+    tracer: parts.tracer ?? untraced,
     claimToSendMs: 3_000,
     pause: async () => {},
     draining: parts.draining ?? new AbortController().signal,
@@ -180,6 +185,48 @@ describe("a workspace that is outgrown", () => {
     });
     await execute();
     expect(results).toMatchObject([{ outcome: "completed", effect: "completed" }]);
+  });
+});
+
+describe("the trace of a command", () => {
+  const submit = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+  test("has a span for each step, below the execution, which is below the submit that its record names", async () => {
+    const { tracer, spans } = createCapturedTracer();
+    const { execute } = worker({ tracer, record: { traceparent: submit } });
+    await execute();
+    const execution = spans.find(({ name }) => name === "execute");
+    expect(execution?.parent).toBe(submit);
+    expect(
+      spans.map(({ name, parent }) => [name, parent === execution?.traceparent ? "execute" : parent]),
+    ).toEqual([
+      ["queue wait", submit],
+      ["execute", submit],
+      ["recheck", "execute"],
+      ["container acquire", "execute"],
+      ["claim", "execute"],
+      ["run", "execute"],
+      ["persist", "execute"],
+    ]);
+    expect(spans.every(({ isEnded }) => isEnded)).toBe(true);
+    expect(execution?.attributes).toMatchObject({ "bailiff.outcome": "completed", "container.id": "c1" });
+  });
+
+  test("ends every span when a step fails, and says the kind of the failure and none of its words", async () => {
+    const { tracer, spans } = createCapturedTracer();
+    const { execute } = worker({
+      tracer,
+      acquire: async () => {
+        throw new RuntimeFault("deadline", "create", "create: hunter2");
+      },
+    });
+    expect(await execute()).toBe("give_back");
+    expect(spans.map(({ name, failure, isEnded }) => [name, failure, isEnded])).toEqual([
+      ["execute", null, true],
+      ["recheck", null, true],
+      ["container acquire", "deadline", true],
+    ]);
+    expect(JSON.stringify(spans)).not.toContain("hunter2");
   });
 });
 

@@ -1,4 +1,3 @@
-import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { deniedError } from "../../../app/submit/denied-error.js";
 import {
@@ -49,16 +48,9 @@ function waitMsOf(query: { wait?: number | undefined }, prefer: string | undefin
   throw new BailiffError("invalid_request", message, { faults: [{ path: "/prefer", message }] });
 }
 
-function traceparentOf(request: FastifyRequest): string | null {
-  const header = request.headers["traceparent"];
-  return typeof header === "string" && /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(header)
-    ? header
-    : null;
-}
-
 /** Submit, look, list and cancel. */
 export function commandRoutes(scope: HttpScope, deps: RouteDeps): void {
-  const { services, principalOf, limits, waits } = deps;
+  const { services, principalOf, limits, waits, traceparentOf } = deps;
   const params = z.strictObject({ id: z.string().meta({ description: "The command's id." }) });
 
   scope.post(

@@ -10,6 +10,7 @@ describe("the stored form of a record", () => {
       state: "finished",
       result: aCompletedResult({ output: { stdout: '\u0000\u{1F600}\uFFFD"\\', stderr: "" } }),
       approvalId: "apr_1",
+      traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     });
     expect(readRecord(writeRecord(record))).toEqual(record);
   });

@@ -70,7 +70,7 @@ describe("the table", () => {
     for (const { labels } of Object.values(METRIC_TABLE)) {
       for (const label of labels)
         expect(label).toMatch(
-          /^(?:layer|verdict|outcome|effect|code|operation|method|route|status|state|pool|kind|result|reason|duty|decision|limit|direction)$/,
+          /^(?:layer|verdict|outcome|effect|code|operation|method|route|status|state|pool|kind|result|reason|duty|decision|limit|direction|version|role)$/,
         );
     }
   });
