@@ -35,6 +35,7 @@ export type { CallOptions, ClientSettings, OpenAnswer, Request, Transport } from
 export type {
   ApprovalPage,
   ApprovalQuery,
+  ArchiveReceipt,
   AuditPage,
   AuditQuery,
   CommandEvent,

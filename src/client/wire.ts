@@ -11,6 +11,7 @@ import type {
   sessionPageSchema,
 } from "../contract/sessions.js";
 import type { sourceObjectBodySchema } from "../contract/source-objects.js";
+import type { archiveReceiptSchema } from "../contract/workspaces.js";
 
 // A limit is a number to a caller; what carries it in a URL is not the caller's matter.
 type Query<T> = Omit<T, "limit"> & { readonly limit?: number | undefined };
@@ -43,3 +44,5 @@ export type AuditQuery = Query<z.input<typeof auditQuerySchema>>;
 export type AuditPage = z.output<typeof auditPageSchema>;
 /** One step of a command's life. Never holds output. */
 export type CommandEvent = z.output<typeof commandEventSchema>;
+/** What was taken from an archive. */
+export type ArchiveReceipt = z.output<typeof archiveReceiptSchema>;

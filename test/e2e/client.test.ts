@@ -143,6 +143,31 @@ describe("the client and a real service", () => {
     const late = reviewer.approvals.approve(asked.approval_id ?? "");
     await expect(late).rejects.toMatchObject({ name: "BailiffProblem", code: "conflict" });
   });
+
+  test("carry files in and out as archives, to a command and back", async () => {
+    const packed = join(scratch, "in");
+    await mkdir(join(packed, "deep"), { recursive: true });
+    await writeFile(join(packed, "deep", "\u00e9.txt"), "from the caller\n");
+    await run("tar", ["-cf", `${packed}.tar`, "-C", packed, "."]);
+    await client.workspaces.put("files");
+    const bytes = new Uint8Array(await readFile(`${packed}.tar`));
+    expect((await client.workspaces.putArchive("files", bytes)).bytes).toBe("from the caller\n".length);
+    const { session_id } = await client.sessions.open({
+      workspace_id: "files",
+      grant: { level: "allow_all" },
+    });
+    const argv = ["sh", "-c", "cat deep/*.txt | tr a-z A-Z > result; seq 500000 > large"];
+    expect(await client.commands.run(session_id, { argv })).toMatchObject({ returncode: 0 });
+    const out = join(scratch, "out");
+    await mkdir(out);
+    await writeFile(`${out}.tar`, await client.workspaces.getArchive("files"));
+    await run("tar", ["-xf", `${out}.tar`, "-C", out]);
+    expect(await readFile(join(out, "result"), "utf8")).toBe("FROM THE CALLER\n");
+    expect((await readFile(join(out, "large"), "utf8")).trim().split("\n")).toHaveLength(500_000);
+    const refused = client.workspaces.putArchive("files", new Blob(["no archive"]).stream());
+    await expect(refused).rejects.toMatchObject({ name: "BailiffProblem", status: 400 });
+    await client.sessions.close(session_id);
+  });
 });
 
 describe("docs/client.md", () => {
@@ -209,7 +234,8 @@ describe("docs/client.md", () => {
       await new AsyncFunction(...names, outputText)(...values);
       return lines;
     });
-    const [result, waiting, , approvals] = await Promise.all(shown);
+    const [result, waiting, , approvals, copied] = await Promise.all(shown);
+    expect(copied).toEqual([[true]]);
     expect(result).toEqual([[0, "2 notes.txt\n"]]);
     expect(waiting?.slice(0, 2)).toEqual([["waits for a person:", expect.any(String)], ["approval_denied"]]);
     expect(waiting?.map(([first]) => first)).toEqual(expect.arrayContaining(["1", "2", "6"]));

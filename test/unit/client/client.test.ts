@@ -105,6 +105,10 @@ describe("a repeat", () => {
     ["a relative step", ({ sessions }) => sessions.setCwd("ses_1", "..")],
     ["closing a session", ({ sessions }) => sessions.close("ses_1")],
     ["removing a workspace", ({ workspaces }) => workspaces.delete("w")],
+    [
+      "an archive that can be read once",
+      ({ workspaces }) => workspaces.putArchive("w", new Blob(["1"]).stream()),
+    ],
   ])("is never made of %s: twice is not once", async (_what, ask) => {
     service.faults = ["lose"];
     await expect(ask(clientOf())).rejects.toMatchObject({ name: "NoAnswer", reason: "unreachable" });
@@ -114,6 +118,7 @@ describe("a repeat", () => {
   it.each<[string, (client: ReturnType<typeof clientOf>) => Promise<unknown>]>([
     ["a look", ({ sessions }) => sessions.get("ses_1")],
     ["naming a workspace", ({ workspaces }) => workspaces.put("w")],
+    ["an archive's bytes", ({ workspaces }) => workspaces.putArchive("w", new TextEncoder().encode("1"))],
     ["an absolute step", ({ sessions }) => sessions.setCwd("ses_1", "/workspace/src")],
     [
       "a label",
@@ -243,6 +248,35 @@ describe("events", () => {
       break;
     }
     expect(got).toEqual(["created", "created"]);
+  });
+});
+
+describe("an archive", () => {
+  it("that breaks off ends in NoAnswer, never as if it were whole; one that nobody reads on lets go of its connection", async () => {
+    let isClosed = false;
+    let isCut = true;
+    service.scripted.set("GET /v1/workspaces/w/archive", (_request, response) => {
+      response.on("close", () => {
+        isClosed = true;
+      });
+      response.writeHead(200, { "content-type": "application/x-tar" });
+      response.write("first", () => isCut && response.socket?.destroy());
+    });
+    const broken = await clientOf().workspaces.getArchive("w");
+    await expect(new Response(broken).text()).rejects.toMatchObject({
+      name: "NoAnswer",
+      reason: "unreachable",
+    });
+    isCut = false;
+    isClosed = false;
+    const left = (await clientOf().workspaces.getArchive("w")).getReader();
+    expect(new TextDecoder().decode((await left.read()).value)).toBe("first");
+    await left.cancel();
+    await expect.poll(() => isClosed, { timeout: 10_000 }).toBe(true);
+    const leaving = new AbortController();
+    const open = await clientOf().workspaces.getArchive("w", { signal: leaving.signal });
+    leaving.abort("enough");
+    await expect(new Response(open).text()).rejects.toBe("enough");
   });
 });
 
