@@ -147,20 +147,26 @@ describe("a session's webhook", () => {
     expect(metrics).toMatch(/bailiff_webhook_attempts_total\{result="delivered"\} [1-9]/);
   });
 
-  test("is told of a wait for a person", async () => {
+  test("is told of a wait for a person, in the one rendering that the approval itself has", async () => {
     const opened = await openSession(
       { url: receiver.url, events: ["awaiting_approval"] },
       {
         grant: { level: "allowlist" },
       },
     );
-    const { body } = await submit(opened.body.session_id, ["touch", "asked"]);
+    const { body } = await submit(opened.body.session_id, ["touch", "as\u202eked  "]);
     expect(body.state).toBe("awaiting_approval");
     await expect.poll(() => told(body.command_id, "awaiting_approval").length, { timeout: 30_000 }).toBe(1);
-    expect(JSON.parse(told(body.command_id, "awaiting_approval")[0]?.body ?? "{}")).toMatchObject({
+    const sent = JSON.parse(told(body.command_id, "awaiting_approval")[0]?.body ?? "{}");
+    const approval = (await bailiff.call(agent.key, "GET", `/v1/approvals/${body.approval_id}`)).body;
+    const { argv_text, ...rendering } = approval.rendering;
+    expect(argv_text).toBe('["touch","as\\u202eked\\u0020\\u0020"]');
+    expect(sent).toMatchObject({
       command_id: body.command_id,
       state: "awaiting_approval",
+      approval: { approval_id: approval.approval_id, state: "pending", rendering },
     });
+    expect(sent.approval.rendering).toEqual(rendering);
   });
 
   test("can't be one that leads inside, and a name that does is blocked and seen (FB-53)", async () => {
