@@ -170,7 +170,9 @@ describe("while a person decides", () => {
       await expect.poll(() => said.length, { timeout: 20_000 }).toBeGreaterThan(1);
       stop.abort("enough");
       await expect(call).rejects.toThrow();
-      const id = /^(cmd_\w+) has not run: it waits for a person's approval\.$/.exec(said[0] ?? "")?.[1];
+      const id = /^(cmd_\w+) has not run: it waits for a person's approval of \["touch","asked"\]\.$/.exec(
+        said[0] ?? "",
+      )?.[1];
       const path = `/v1/commands/${id}`;
       expect((await bailiff.call(careful.key, "GET", path)).body.state).toBe("awaiting_approval");
       // What became of it is for the agent to find, also without having heard its id.
@@ -185,6 +187,52 @@ describe("while a person decides", () => {
       await client.close();
     },
   );
+});
+
+describe("a command that waits for a person", () => {
+  test("ends the call with what it did after their yes, and is told as final after their no", async () => {
+    const reviewer = await installation.key("careful", ["approvals:read", "approvals:decide"], "reviewer");
+    const { client, close } = await connectMcp(bailiff.url, headersOf(careful));
+    await client.listTools();
+    const decided = async (argv: readonly string[], decision: "approve" | "deny") => {
+      const said: string[] = [];
+      const call = client.callTool(run(argv), undefined, {
+        onprogress: ({ message }) => said.push(message ?? ""),
+      });
+      await expect.poll(() => said.length, { timeout: 20_000 }).toBeGreaterThan(1);
+      const path = `/v1/approvals/${/^cmd(_\w+) /.exec(said[0] ?? "")?.[1]?.replace("_", "apr_")}`;
+      const { state, rendering } = (await bailiff.call(reviewer, "GET", path)).body;
+      expect([state, rendering.argv_text]).toEqual(["pending", JSON.stringify(argv)]);
+      for (const message of said)
+        expect(message).toContain(`a person's approval of ${rendering.argv_summary}.`);
+      const answer = await bailiff.call(reviewer, "POST", `${path}/decision`, { decision });
+      expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+      const { isError, structuredContent } = await call;
+      return { ...(structuredContent as Record<string, unknown>), isError };
+    };
+    const append = (word: string) => ["sh", "-c", `echo ${word} >> words; cat words; exit 4`];
+    expect(await decided(append("approved"), "approve")).toMatchObject({
+      isError: false,
+      outcome: "completed",
+      effect: "completed",
+      returncode: 4,
+      stdout: "approved\n",
+      next_step: "go_on",
+      approval: null,
+    });
+    expect(await decided(append("denied"), "deny")).toMatchObject({
+      isError: true,
+      message: expect.stringMatching(
+        /^A person refused .* do not send it again, and do not try to get the same/,
+      ),
+      outcome: "approval_denied",
+      effect: "none",
+      stdout: null,
+      next_step: "stop",
+    });
+    expect(await readFile(join(careful.directory, "words"), "utf8")).toBe("approved\n");
+    await close();
+  });
 });
 
 test("bailiff mcp closes the session that it opened when its client leaves", async () => {
