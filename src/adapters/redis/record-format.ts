@@ -86,13 +86,22 @@ export function writeRecord(record: CommandRecord): Record<string, string> {
   return fields;
 }
 
+/** The format that this version writes, and the only one that it reads; `scripts/shared.lua` holds to the same. */
+const FORMAT_VERSION = "1";
+
+/** Whether this version knows what a record means; what it does not know is left to the newer one that wrote it. */
+export function isKnownFormat(fields: Readonly<Record<string, string | null | undefined>>): boolean {
+  return fields["formatVersion"] === FORMAT_VERSION;
+}
+
 /** The record in a hash, or null when there is none. Throws on a format this version does not know. */
 export function readRecord(
   fields: Readonly<Record<string, string | null | undefined>>,
 ): CommandRecord | null {
   const version = fields["formatVersion"];
   if (version === undefined || version === null) return null;
-  if (version !== "1") throw new Error(`command record of format ${version}: written by a newer Bailiff`);
+  if (!isKnownFormat(fields))
+    throw new Error(`command record of format ${version}: written by a newer Bailiff`);
   const text = (name: string): string => {
     const value = fields[name];
     if (typeof value !== "string") throw new Error(`command record without ${name}`);

@@ -4,7 +4,7 @@ import type { LeaseStore, Orphan } from "../../ports/command-store.js";
 import type { CommandPlaces } from "./command-places.js";
 import type { Keys } from "./keys.js";
 import { runPipeline } from "./pipeline.js";
-import { readRecord, writeResult } from "./record-format.js";
+import { isKnownFormat, readRecord, writeResult } from "./record-format.js";
 import { redisNowMs } from "./redis-time.js";
 import { closedMember } from "./retention.js";
 import type { RunScript } from "./scripts.js";
@@ -97,6 +97,7 @@ export function createRedisLeaseStore(deps: {
           const holder = holders[i];
           if (typeof holder !== "string" || live.has(holder)) continue;
           const fields = await orUnavailable(() => redis.hgetall(keys.command(id)));
+          if (!isKnownFormat(fields)) continue;
           const record = readRecord(fields);
           if (record?.state !== "dispatched" || record.workerId !== holder) continue;
           found.push({
@@ -120,7 +121,9 @@ export function createRedisLeaseStore(deps: {
         const hasEnvelope = await runPipeline(pipeline);
         for (const [i, id] of ids.entries()) {
           if (hasEnvelope[i] !== 0) continue;
-          const record = readRecord(await orUnavailable(() => redis.hgetall(keys.command(id))));
+          const fields = await orUnavailable(() => redis.hgetall(keys.command(id)));
+          if (!isKnownFormat(fields)) continue;
+          const record = readRecord(fields);
           if (record?.state !== "queued") continue;
           found.push(record);
           if (found.length === limit) return found;

@@ -1,4 +1,5 @@
 import type { ApprovalStore } from "../../ports/approval-store.js";
+import { StoreUnavailable } from "../../ports/command-store.js";
 import type { Log, Metrics } from "../../ports/telemetry.js";
 
 const BATCH = 200;
@@ -9,13 +10,24 @@ export function createExpireApprovals(deps: {
   readonly log: Log;
   readonly metrics: Metrics;
 }): () => Promise<number> {
+  /** One that can't be ended, as a newer version wrote it, must not keep the others from their ends. */
+  const expire = async (commandId: string): Promise<boolean> => {
+    try {
+      return await deps.approvals.expire(commandId);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      deps.log.warn({ command_id: commandId, err: error }, "an approval could not be ended");
+      return false;
+    }
+  };
+
   return async () => {
     let expired = 0;
     for (;;) {
       const due = await deps.approvals.due(BATCH);
       let ended = 0;
       for (const commandId of due) {
-        if (!(await deps.approvals.expire(commandId))) continue;
+        if (!(await expire(commandId))) continue;
         ended += 1;
         deps.metrics.count("bailiff_commands_finished_total", {
           outcome: "approval_expired",

@@ -24,6 +24,12 @@ local SHARED_ARGS = 5
 local clock = redis.call('TIME')
 local now = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000))
 
+-- What a newer version wrote may mean what is not known here: its record is neither dispatched, nor ended, nor changed.
+local format = redis.call('HGET', record, 'formatVersion')
+if format and format ~= '1' then
+  return redis.error_reply('FORMAT command record of format ' .. format .. ': written by a newer Bailiff')
+end
+
 -- `session_pending` says by its binding which command waits for a person: id, end of its time, and who asked, between spaces.
 -- One whose time was over may have been followed by another: that one's entry stays.
 local function forget_pending()

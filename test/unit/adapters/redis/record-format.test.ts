@@ -28,6 +28,61 @@ describe("the stored form of a record", () => {
     expect(() => readRecord(rest)).toThrow(/without request/);
   });
 
+  it("is read as 0.1.0 wrote it", () => {
+    const written = {
+      formatVersion: "1",
+      id: "cmd_1",
+      tenant: "acme",
+      sessionId: "ses_1",
+      workspaceId: "main",
+      principalId: "me",
+      profile: "default",
+      imageDigest: "sha256:0",
+      pool: "default",
+      request:
+        '{"argv":["echo","a"],"cwd":".","timeoutMs":1000,"maxStdoutChars":10,"maxStderrChars":10,"sourceObjects":[],"reason":null}',
+      decision:
+        '{"verdict":"allow","layers":[],"policyVersion":"v1","innerVectors":[],"gitHardened":false,"boundFiles":[]}',
+      state: "dispatched",
+      createdAtMs: "1000",
+      queuedAtMs: "1001",
+      dispatchedAtMs: "1002",
+      fence: "fen_1",
+      workerId: "wrk_1",
+      containerId: "c1",
+      chargedWallMs: "1000",
+      chargedCpuMs: "2000",
+      // For scripts alone.
+      reserved: "1",
+      usageDay: "0",
+      tag: "0",
+      priority: "1",
+    };
+    const session = aSession({ id: "ses_1", workspaceId: "main" });
+    expect(readRecord(written)).toEqual(
+      aRecord(session, {
+        id: "cmd_1",
+        principalId: "me",
+        request: {
+          argv: ["echo", "a"],
+          cwd: ".",
+          timeoutMs: 1_000,
+          maxStdoutChars: 10,
+          maxStderrChars: 10,
+          sourceObjects: [],
+          reason: null,
+        },
+        state: "dispatched",
+        createdAtMs: 1_000,
+        queuedAtMs: 1_001,
+        dispatchedAtMs: 1_002,
+        fence: "fen_1",
+        workerId: "wrk_1",
+        containerId: "c1",
+      }),
+    );
+  });
+
   it("comes out of a flat reply of names and values", () => {
     expect(pairs(["a", "1", "b", ""])).toEqual({ a: "1", b: "" });
   });
