@@ -8,16 +8,11 @@ import { codeOf, inside, openDirectory, openInside } from "./confined-directory.
  * directory, or a directory in the way of anything else, is an ArchiveRefused `conflict`: found before anything is moved, unless
  * it comes about meanwhile.
  */
-export async function mergeTree(staging: string, workspace: string): Promise<void> {
+export async function mergeTree(staging: string, workspace: FileHandle): Promise<void> {
   const staged = await openDirectory(staging);
   try {
-    const target = await openDirectory(workspace);
-    try {
-      await eachEntry(staged, target, "", requireFit);
-      await eachEntry(staged, target, "", move);
-    } finally {
-      await target.close();
-    }
+    await eachEntry(staged, workspace, "", requireFit);
+    await eachEntry(staged, workspace, "", move);
   } finally {
     await staged.close();
   }

@@ -179,7 +179,10 @@ function requireHarmlessGlobals(records: ReadonlyMap<string, string>): void {
 function entryOf(header: TarHeader, extension: Extension): Omit<TarEntry, "body"> {
   const name = extension.name ?? header.name;
   const refuse = (message: string) => new ArchiveRefused("invalid", message, shownPath(name));
-  const kind = Object.hasOwn(KINDS, header.typeflag) ? KINDS[header.typeflag] : undefined;
+  // Archives older than the flag for directories mark them so. Only the whole name tells: one that goes on in an extended header
+  // may be cut off behind a slash in its own.
+  const typeflag = header.typeflag === "0" && name.endsWith("/") ? "5" : header.typeflag;
+  const kind = Object.hasOwn(KINDS, typeflag) ? KINDS[typeflag] : undefined;
   if (kind === undefined) throw refuse(REFUSED_KINDS[header.typeflag] ?? "it is of a kind that is not taken");
   const size = extension.size ?? header.size;
   if (!Number.isSafeInteger(size) || size < 0) throw refuse("its size is no size");

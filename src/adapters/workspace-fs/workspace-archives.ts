@@ -4,12 +4,19 @@ import { join } from "node:path";
 import { ArchiveRefused } from "../../domain/archive/archive-terms.js";
 import type { WorkspaceArchives } from "../../ports/workspace-archives.js";
 import { WorkspaceFault } from "../../ports/workspace-store.js";
-import { codeOf } from "./confined-directory.js";
+import { codeOf, openDirectory } from "./confined-directory.js";
 import { mergeTree } from "./merge-tree.js";
 import { packTree } from "./pack-tree.js";
 import { removeTree } from "./remove-tree.js";
 import { stageArchive } from "./stage-archive.js";
-import { io, ownDirectory, TRASH, type WorkspaceDirectory } from "./workspace-directory.js";
+import {
+  identityOf,
+  io,
+  missing,
+  ownDirectory,
+  TRASH,
+  type WorkspaceDirectory,
+} from "./workspace-directory.js";
 
 /** Where archives are unpacked before they are put in place. Not a tenant's name, so no tenant can reach it. */
 const INCOMING = ".incoming";
@@ -45,13 +52,13 @@ export function createWorkspaceArchives(deps: {
 
   return {
     async receive(tenant, workspaceId, chunks, limits) {
-      const { path, uid, gid } = await deps.workspaces.locate(tenant, workspaceId);
+      const { path, identity, uid, gid } = await deps.workspaces.locate(tenant, workspaceId);
       await ownDirectory(incoming, 0o700);
       const staging = join(incoming, randomBytes(16).toString("hex"));
       try {
         await mkdir(staging, { mode: 0o700 });
         const receipt = await stageArchive(staging, { uid, gid }, chunks, limits);
-        await mergeTree(staging, path);
+        await mergeInto(path, identity, staging);
         return receipt;
       } catch (error) {
         throw isSystemError(error) ? faultOf(error) : error;
@@ -76,6 +83,19 @@ export function createWorkspaceArchives(deps: {
       }
     },
   };
+}
+
+/** Throws where another directory has the workspace's path by now: what came in was meant for the one that was deleted. */
+async function mergeInto(path: string, identity: string, staging: string): Promise<void> {
+  const workspace = await openDirectory(path).catch((error: unknown) => {
+    throw codeOf(error) === "ENOENT" ? missing() : error;
+  });
+  try {
+    if (identityOf(await workspace.stat()) !== identity) throw missing();
+    await mergeTree(staging, workspace);
+  } finally {
+    await workspace.close();
+  }
 }
 
 /** Whether the file system refused, and not the archive, its sender or a bug. */

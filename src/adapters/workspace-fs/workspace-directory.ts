@@ -21,7 +21,8 @@ const UNFINISHED = 0o1700;
 export const io = (cause: unknown) =>
   new WorkspaceFault("io", "the workspaces can't be read or written", cause);
 
-const missing = () => new WorkspaceFault("not_a_directory", "the workspace does not exist");
+/** A fault for a workspace that is not there, or not there any more. */
+export const missing = () => new WorkspaceFault("not_a_directory", "the workspace does not exist");
 
 /** Looks up where candidates lead below a directory. Never throws for what the directory contains. */
 export type FactsResolver = (root: string, candidates: readonly string[]) => Promise<WorkspaceFacts>;
@@ -83,8 +84,8 @@ function usable(found: Stats): { uid: number; gid: number } {
   return { uid: found.uid, gid: found.gid };
 }
 
-/** An inode's number is used again; with the time of its birth it is not. */
-const identityOf = (found: Stats) => `${found.dev}:${found.ino}:${found.birthtimeMs}`;
+/** What tells a directory from every other one of its path. An inode's number is used again; with the time of its birth it is not. */
+export const identityOf = (found: Stats) => `${found.dev}:${found.ino}:${found.birthtimeMs}`;
 
 /**
  * Directories `<root>/<tenant>/<workspace>`. Root and tenant directories are this process's own and closed to writes

@@ -41,12 +41,9 @@ export function decodeHeader(block: Buffer): TarHeader | null {
   // Only POSIX has the first part of a long name here; GNU keeps times in its place.
   const prefix = magic === "ustar\0" ? text(block, 345, 155) : "";
   const flag = block.toString("latin1", 156, 157);
-  const path = prefix === "" ? name : `${prefix}/${name}`;
-  const isFile = flag === "\0" || flag === "0" || flag === "7";
   return {
-    // Archives older than the flag for directories mark them so.
-    typeflag: isFile ? (path.endsWith("/") ? "5" : "0") : flag,
-    name: path,
+    typeflag: flag === "\0" || flag === "7" ? "0" : flag,
+    name: prefix === "" ? name : `${prefix}/${name}`,
     linkName: text(block, 157, 100),
     size: number(block, 124, 12),
     mode: number(block, 100, 8),

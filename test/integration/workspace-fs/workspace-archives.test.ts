@@ -2,12 +2,14 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmod,
+  chown,
   lstat,
   mkdir,
   mkdtemp,
   readdir,
   readFile,
   readlink,
+  rename,
   rm,
   stat,
   utimes,
@@ -173,6 +175,23 @@ describe("a round trip", () => {
     expect(receipt.entries).toBe(made.length);
     expect(await receive(archive)).toEqual(receipt);
     expect(await listing(workspace)).toEqual(made);
+  });
+
+  it("knows a file whose name is cut off behind a slash in the old field from a directory", async () => {
+    const directory = `${"d".repeat(49)}/${"e".repeat(49)}`;
+    await asRunner(`mkdir -p ${directory} && printf full > ${directory}/full && : > ${directory}/empty`);
+    const made = await listing(workspace);
+    const archives = [await sent()];
+    for (const format of ["gnu", "pax"]) {
+      const file = join(base, `${format}.tar`);
+      await exec("tar", [`--format=${format}`, "-cf", file, "-C", workspace, "."]);
+      archives.push(await readFile(file));
+    }
+    for (const archive of archives) {
+      await asRunner("rm -r ./*");
+      await receive(archive, { maxPathBytes: 400 });
+      expect(await listing(workspace)).toEqual(made);
+    }
   });
 
   it("leaves what the archive does not name, and a directory's mode", async () => {
@@ -381,6 +400,34 @@ describe("an archive is refused, by entry and reason, and changes nothing,", () 
     await expectNothingElse();
   });
 
+  it("whose workspace was deleted while it came in, also where another has its name by then", async () => {
+    const deleted = join(base, "deleted");
+    const during = (work: () => Promise<unknown>) =>
+      archives.receive(
+        "acme",
+        "app",
+        (async function* () {
+          yield rawEntry({ name: "a/b", body: "x" });
+          await work();
+          yield Buffer.alloc(1024);
+        })(),
+        LIMITS,
+      );
+    const fault = { name: "WorkspaceFault", message: "the workspace does not exist" };
+    await expect(during(() => rename(workspace, deleted))).rejects.toMatchObject(fault);
+    await mkdir(workspace);
+    await chown(workspace, RUNNER.uid, RUNNER.gid);
+    const replace = async () => {
+      await rm(deleted, { recursive: true });
+      await rename(workspace, deleted);
+      await mkdir(workspace);
+    };
+    await expect(during(replace)).rejects.toMatchObject(fault);
+    expect(await listing(workspace)).toEqual([]);
+    expect(await listing(deleted)).toEqual([]);
+    await expectNothingElse();
+  });
+
   it("that does not fit the workspace, found before anything is moved", async () => {
     await asRunner(`mkdir -p d/e && printf f > f && ln -s ${outside} l && ln -s d in`);
     for (const [entries, entry] of [
@@ -395,6 +442,35 @@ describe("an archive is refused, by entry and reason, and changes nothing,", () 
     }
   });
 });
+
+/** Whether a path leads out of the workspace, followed as a container follows it. Links that lead in a circle lead nowhere. */
+async function leaves(path: string): Promise<boolean> {
+  const ahead = path.split("/");
+  let real: string[] = [];
+  for (let links = 0; ahead.length > 0 && links < 50; ) {
+    const name = ahead.shift();
+    if (name === undefined || name === "" || name === ".") continue;
+    if (name === "..") {
+      if (real.pop() === undefined) return true;
+      continue;
+    }
+    const place = Buffer.from([workspace, ...real, name].join("/"), "latin1");
+    const target = await readlink(place, "latin1").catch(() => null);
+    if (target === null) {
+      real.push(name);
+      continue;
+    }
+    links += 1;
+    const [first, second, ...rest] = target.split("/");
+    if (first !== "") ahead.unshift(...target.split("/"));
+    else if (second !== "workspace") return true;
+    else {
+      real = [];
+      ahead.unshift(...rest);
+    }
+  }
+  return false;
+}
 
 describe("any archive", () => {
   const names = fc.constantFrom(
@@ -465,8 +541,7 @@ describe("any archive", () => {
           // What came in leads nowhere else, followed as a container follows it.
           const links = (await listing(workspace)).filter((line) => line.includes(" l "));
           const paths = links.map((line) => line.split(" l ")[0] ?? "");
-          const facts = await resolveFacts(workspace, paths);
-          for (const link of paths) expect(["inside", "missing"]).toContain(facts.resolve(link) ?? "missing");
+          for (const link of paths) expect([link, await leaves(link)]).toEqual([link, false]);
         },
       ),
       { numRuns: 120 },
