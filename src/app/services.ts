@@ -44,6 +44,13 @@ export interface ArchiveSource {
   open(signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
+/** An archive that goes to a caller. */
+export interface OutgoingArchive {
+  readonly chunks: AsyncIterable<Uint8Array>;
+  /** Aborted once it must be over, which whoever passes it on has to see to: a slow reader holds `chunks` back without end. */
+  readonly until: AbortSignal;
+}
+
 /** How a submit is to be answered. `bodyHash` is the SHA-256 of the canonical JSON of the body. */
 export interface SubmitOptions {
   readonly idempotency: { readonly key: string; readonly bodyHash: string } | null;
@@ -85,11 +92,7 @@ export interface BailiffServices extends EvidenceServices, FleetServices {
     signal: AbortSignal,
   ): Promise<ArchiveReceipt>;
   /** The workspace's files as a tar stream; it ends with an error where it can't be whole, or once the signal is aborted. */
-  sendArchive(
-    principal: Principal,
-    workspaceId: string,
-    signal: AbortSignal,
-  ): Promise<AsyncIterable<Uint8Array>>;
+  sendArchive(principal: Principal, workspaceId: string, signal: AbortSignal): Promise<OutgoingArchive>;
   createSession(
     principal: Principal,
     wanted: {

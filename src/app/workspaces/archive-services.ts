@@ -81,17 +81,19 @@ export function createArchiveServices(deps: {
 
     async sendArchive(principal, workspaceId, signal) {
       const release = await enter(principal, "workspaces:read", workspaceId);
-      // Also for a stream that nobody begins to read.
-      signal.addEventListener("abort", release, { once: true });
       const until = within(signal);
+      // Also for a stream that nobody begins to read, or reads on; its reader may be gone already.
+      until.addEventListener("abort", release, { once: true });
+      if (until.aborted) release();
       let chunks: AsyncIterable<Uint8Array>;
       try {
+        until.throwIfAborted();
         chunks = await usable(() => deps.archives.send(principal.tenant, workspaceId, limits.maxDepth));
       } catch (error) {
         release();
         throw error;
       }
-      return (async function* () {
+      const counted = async function* () {
         let bytes = 0;
         let result: "done" | "cut_off" | "failed" = "cut_off";
         try {
@@ -114,7 +116,8 @@ export function createArchiveServices(deps: {
           release();
           ended("out", result, bytes);
         }
-      })();
+      };
+      return { chunks: counted(), until };
     },
   };
 }

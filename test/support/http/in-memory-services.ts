@@ -233,11 +233,14 @@ export function createInMemoryServices(): InMemoryServices {
       archives.set(key, archive);
       return { entries: 1, bytes: archive.length };
     },
-    async sendArchive(principal, id) {
+    async sendArchive(principal, id, signal) {
       enter(principal, "workspaces:read");
       const key = `${principal.tenant}/${id}`;
       if (!workspaces.has(key)) throw missing("workspace");
-      return Readable.from([archives.get(key) ?? Buffer.alloc(1024)], { objectMode: false });
+      return {
+        chunks: Readable.from([archives.get(key) ?? Buffer.alloc(1024)], { objectMode: false }),
+        until: signal,
+      };
     },
     async createSession(principal, wanted) {
       enter(principal, "sessions:write");

@@ -1,4 +1,4 @@
-import { Readable } from "node:stream";
+import { addAbortSignal, Readable } from "node:stream";
 import { z } from "zod";
 import { archiveReceiptSchema, archiveReceiptToWire } from "../../../contract/workspaces.js";
 import { type ArchiveUploads, acceptTarOnly, boundIdleTime, TAR } from "../archive-body.js";
@@ -75,7 +75,7 @@ export function archiveRoutes(
       },
     },
     async (request, reply) => {
-      const chunks = await services.sendArchive(
+      const { chunks, until } = await services.sendArchive(
         principalOf(request),
         request.params.id,
         waits.signalFor(reply),
@@ -85,7 +85,7 @@ export function archiveRoutes(
       return reply
         .code(200)
         .type(TAR)
-        .send(Readable.from(chunks, { objectMode: false }));
+        .send(addAbortSignal(until, Readable.from(chunks, { objectMode: false })));
     },
   );
 }

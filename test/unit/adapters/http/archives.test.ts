@@ -102,6 +102,26 @@ describe("an archive", () => {
     expect(await text(archive)).toContain("HTTP/1.1 200");
   });
 
+  it("whose time is over is cut off, however slowly its reader takes it", async () => {
+    const over = new AbortController();
+    let isClosed = false;
+    edge.services.sendArchive = async () => ({
+      until: over.signal,
+      chunks: (async function* () {
+        try {
+          for (;;) yield Buffer.alloc(65_536);
+        } finally {
+          isClosed = true;
+        }
+      })(),
+    });
+    const response = await fetch(`${origin}${PATH}`, { headers: { authorization: `Bearer ${KEYS.red}` } });
+    expect(response.status).toBe(200);
+    over.abort();
+    await until(async () => isClosed);
+    await expect(response.arrayBuffer()).rejects.toThrow();
+  });
+
   it("is cut off by a shutdown, which does not wait for it", async () => {
     const socket = begin(PATH, "application/x-tar");
     socket.on("error", () => undefined);
