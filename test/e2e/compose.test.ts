@@ -34,6 +34,12 @@ const inspect = async (service: string) => {
   return Promise.all(found.map(({ id }) => installation.docker.getContainer(id).inspect()));
 };
 
+/** The password of Redis, as Redis has it. */
+const password = async () => {
+  const script = "read -r word </run/bailiff/redis-password; echo $word";
+  return (await installation.shell(`docker-compose exec -T redis /bin/sh -c '${script}'`)).trim();
+};
+
 const isHealthy = async () => {
   const services = await Promise.all(["redis", "api", "worker"].map(inspect));
   return services.flat().every(({ State }) => State.Health?.Status === "healthy");
@@ -41,7 +47,7 @@ const isHealthy = async () => {
 
 beforeAll(async () => {
   installation = await createComposeInstallation({ BAILIFF_WORKER_CONCURRENCY: String(CONCURRENCY) });
-  await installation.page("Start");
+  await installation.page("deployment", "Start");
   await until(isHealthy, WAIT_LIMIT_MS);
 }, BUILD_LIMIT_MS);
 
@@ -52,11 +58,11 @@ afterAll(async () => {
 describe("the installation of docker-compose.yml", () => {
   test("runs three workers, all healthy, and the page's first command prints what it was told", async () => {
     expect(await inspect("worker")).toHaveLength(3);
-    expect(await installation.page("A key and a first command")).toBe("a * b\n");
+    expect(await installation.page("deployment", "A key and a first command")).toBe("a * b\n");
   });
 
   test("is found in order by bailiff doctor", async () => {
-    const lines = (await installation.page("Check")).trim().split("\n");
+    const lines = (await installation.page("deployment", "Check")).trim().split("\n");
     expect(lines.filter((line) => !line.startsWith("ok "))).toEqual([]);
     expect(lines).toHaveLength(9);
   });
@@ -88,13 +94,11 @@ describe("the installation of docker-compose.yml", () => {
 
   test("shows the password of Redis to nobody who looks at its containers", async () => {
     const [redis] = await inspect("redis");
-    const password = await installation.shell(
-      "docker-compose exec -T redis /bin/sh -c 'read -r word </run/bailiff/redis-password; echo $word'",
-    );
-    expect(password.trim()).toMatch(/^[0-9a-f]{64}$/);
+    const secret = await password();
+    expect(secret).toMatch(/^[0-9a-f]{64}$/);
     const all = JSON.stringify(await Promise.all(["prepare", "redis", "api", "worker"].map(inspect)));
     expect(all).toContain(redis?.Id);
-    expect(all).not.toContain(password.trim());
+    expect(all).not.toContain(secret);
   });
 
   test("loses only what a killed worker had begun; what was queued runs, once, and the worker comes back", async () => {
@@ -150,8 +154,27 @@ describe("the installation of docker-compose.yml", () => {
     }, WAIT_LIMIT_MS);
   });
 
+  test("is operated as docs/operations.md says: upgraded, scaled down, given new keys and a new password, backed up", async () => {
+    await installation.page("operations", "Fewer workers");
+    expect(await inspect("worker")).toHaveLength(2);
+    await installation.page("operations", "Upgrade");
+    expect(await inspect("worker")).toHaveLength(3);
+    const before = await password();
+    await installation.page("operations", "The password of Redis");
+    expect(await password()).not.toBe(before);
+    await until(isHealthy, WAIT_LIMIT_MS);
+    await installation.page("operations", "Keys");
+    const keys = await installation.shell("docker-compose exec -T api bailiff keys list");
+    expect(keys.split("\n")[0]).not.toContain(" active ");
+    await installation.page("operations", "Back up Redis");
+    expect(await installation.shell("head -c 5 redis-backup.rdb")).toBe("REDIS");
+    const printed = await installation.page("operations", "A worker died");
+    expect(printed).toContain("worker takes commands");
+    expect(printed).not.toContain("FAIL");
+  });
+
   test("is taken down without a trace", async () => {
-    await installation.page("Take it down");
+    await installation.page("deployment", "Take it down");
     expect(await installation.containers()).toEqual([]);
     await installation.shell("docker-compose down --volumes");
     expect(await installation.traces()).toEqual([]);

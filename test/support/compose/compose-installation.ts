@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import Docker from "dockerode";
 import { readTestEnvironment } from "../environment.js";
-import { commandsUnder } from "./deployment-page.js";
+import { type CommandPage, commandsUnder } from "./page-commands.js";
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
@@ -25,8 +25,8 @@ export interface ComposeInstallation {
   readonly url: string;
   readonly deployment: string;
   readonly docker: Docker;
-  /** Runs the commands of a section of docs/deployment.md; gives what they printed. */
-  page(heading: string): Promise<string>;
+  /** Runs the commands under a heading of a page of docs; gives what they printed. */
+  page(page: CommandPage, heading: string): Promise<string>;
   /** Runs a shell script as an operator would; gives what it printed. */
   shell(script: string): Promise<string>;
   containers(): Promise<readonly ServiceContainer[]>;
@@ -66,7 +66,7 @@ export async function createComposeInstallation(
     url: `http://127.0.0.1:${port}`,
     deployment: project,
     docker,
-    page: async (heading) => shell(await commandsUnder(heading)),
+    page: async (page, heading) => shell(await commandsUnder(page, heading)),
     shell,
     async containers() {
       const found = await docker.listContainers({ all: true, filters: ofProject });
@@ -90,7 +90,7 @@ export async function createComposeInstallation(
       ];
     },
     async remove() {
-      await shell("docker-compose down --volumes --timeout 5");
+      await shell("docker-compose down --volumes --timeout 5; rm -f redis-backup.rdb");
       await rm(directory, { recursive: true, force: true });
     },
   };
