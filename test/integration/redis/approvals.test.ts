@@ -262,6 +262,29 @@ describe("approvals in Redis", () => {
     await expectConsistent(fixture);
   });
 
+  it("are listed page by page, each waiting one once, whatever is decided meanwhile", async () => {
+    const session = await openSession();
+    const asked: string[] = [];
+    for (const binding of ["1", "2", "3", "4", "5"]) {
+      const record = await admitAsked(fixture, session, { binding: binding.repeat(64) });
+      asked.push(record.id);
+    }
+    const seen: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: Awaited<ReturnType<typeof fixture.approvals.list>> = await fixture.approvals.list({
+        tenant: session.tenant,
+        state: "pending",
+        limit: 2,
+        cursor,
+      });
+      seen.push(...page.records.map(({ id }) => id));
+      if (cursor === null) await decide(await get({ id: seen[0] } as CommandRecord), "deny");
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+    expect(seen.toSorted()).toEqual(asked.toSorted());
+  });
+
   it("survive a restart of the processes, and belong to their tenant alone", async () => {
     const session = await openSession();
     const record = await admitAsked(fixture, session);
