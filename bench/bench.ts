@@ -16,10 +16,20 @@ import { renderTable } from "./measure/table.js";
 import { pieces } from "./pieces.js";
 import { policy } from "./policy.js";
 import { queue } from "./queue.js";
+import { scaling } from "./scaling.js";
 import { single } from "./single.js";
 import { throughput } from "./throughput.js";
 
-const BENCHMARKS: readonly Benchmark[] = [single, pieces, throughput, flood, fairness, policy, queue];
+const BENCHMARKS: readonly Benchmark[] = [
+  single,
+  pieces,
+  throughput,
+  flood,
+  fairness,
+  policy,
+  queue,
+  scaling,
+];
 
 type Undo = () => Promise<unknown> | unknown;
 

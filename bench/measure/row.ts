@@ -1,7 +1,16 @@
 import { type Quantiles, quantiles } from "./quantiles.js";
 
 /** What a number of a row counts. */
-export type Unit = "ms" | "µs" | "per s" | "MiB" | "bytes" | "commands" | "rounds";
+export type Unit =
+  | "ms"
+  | "µs"
+  | "per s"
+  | "MiB"
+  | "bytes"
+  | "commands"
+  | "rounds"
+  | "requests"
+  | "connections";
 
 /** One line of the table. `baseline` names the row of the same run that `ratio` divides by; its ratio is of medians. */
 export interface Row extends Quantiles {
