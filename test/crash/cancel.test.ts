@@ -28,7 +28,7 @@ async function ledger(agent: Agent): Promise<string[]> {
 }
 
 test("a thousand cancels at random moments: each never started, or was killed with effect unknown, and none was both (FB-49)", async () => {
-  const installation = await createInstallation({ worker: { concurrency: 4, warm: { idle_ms: 1_000 } } });
+  const installation = await createInstallation({ worker: { concurrency: 4, warm: { max_containers: 0 } } });
   try {
     const service = await installation.start("all");
     const agent = await openAgent(installation, service);
@@ -81,7 +81,7 @@ test("a thousand cancels at random moments: each never started, or was killed wi
 });
 
 test("deleting a session cancels what it has queued and what it runs, and its grant with them", async () => {
-  const installation = await createInstallation({ worker: { concurrency: 1, warm: { idle_ms: 1_000 } } });
+  const installation = await createInstallation({ worker: { concurrency: 1, warm: { max_containers: 0 } } });
   try {
     const service = await installation.start("all");
     const agent = await openAgent(installation, service);

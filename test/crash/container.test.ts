@@ -26,9 +26,7 @@ interface Place {
 
 async function inPlace(work: (place: Place) => Promise<void>): Promise<void> {
   const redis = await startRedisServer();
-  // No warm ones: the one container there is must be the command's.
-  const worker = { ...SHORT_TIMES, warm: { max_containers: 0 } };
-  const installation = await createInstallation({ redis: { url: redis.url }, worker });
+  const installation = await createInstallation({ redis: { url: redis.url }, worker: SHORT_TIMES });
   installations.set(redis, installation);
   try {
     await work({ redis, deployment: installation.deployment, start: installation.start });

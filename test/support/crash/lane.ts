@@ -35,8 +35,8 @@ export const SHORT_TIMES = {
   sweep_ms: 1_000,
   queue_lock_ms: 4_000,
   shutdown_grace_ms: 5_000,
-  // Warm containers are there for the next command and gone when everything has settled.
-  warm: { idle_ms: 1_000 },
+  // Eight deployments that make containers ahead would keep two cores too busy for the times above.
+  warm: { max_containers: 0 },
 };
 
 /** Appends to its ledger, waits to be let go, and says that it came to its own end. */
