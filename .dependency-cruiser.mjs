@@ -122,9 +122,12 @@ export default {
       name: "console-shares-types-and-rendering",
       severity: "error",
       comment:
-        "The console runs in a browser: of the sources it knows the wire's types, the one rendering, and canonical JSON",
+        "The console runs in a browser: of the sources it knows the wire's types, the one rendering, canonical JSON, and the reader of event streams",
       from: { path: "^console/" },
-      to: { path: "^src/", pathNot: "^src/(contract/|domain/(rendering/|canonical-json))" },
+      to: {
+        path: "^src/",
+        pathNot: "^src/(contract/|client/event-messages|domain/(rendering/|canonical-json))",
+      },
     },
     {
       name: "console-takes-only-types-of-the-contract",

@@ -11,7 +11,7 @@ const MAX_PENDING_CHARS = 1 << 20;
 /** Reads a stream as the HTML standard has it. Ends with the stream; `onSign` hears every sign of life, `onRetry` the pause that is asked for. */
 export async function* readEventMessages(
   body: ReadableStream<Uint8Array>,
-  hear: { readonly onSign: () => void; readonly onRetry: (ms: number) => void },
+  hear: { readonly onSign?: () => void; readonly onRetry?: (ms: number) => void } = {},
 ): AsyncGenerator<EventMessage> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -21,7 +21,7 @@ export async function* readEventMessages(
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      hear.onSign();
+      hear.onSign?.();
       text += decoder.decode(value, { stream: true });
       if (text.length > MAX_PENDING_CHARS) throw new Error("a line of the event stream is too long");
       for (let end = lineEnd(text); end !== null; end = lineEnd(text)) {
@@ -37,7 +37,7 @@ export async function* readEventMessages(
         if (name === "id") fields.id = content;
         else if (name === "event") fields.event = content;
         else if (name === "data") fields.data.push(content);
-        else if (name === "retry" && /^[0-9]{1,6}$/.test(content)) hear.onRetry(Number(content));
+        else if (name === "retry" && /^[0-9]{1,6}$/.test(content)) hear.onRetry?.(Number(content));
       }
     }
   } finally {

@@ -1,5 +1,5 @@
 import { useEffect } from "preact/hooks";
-import { eventMessages } from "../api/event-messages.js";
+import { readEventMessages } from "../../../src/client/event-messages.js";
 import { type Loaded, useApi, usePolled } from "../api/use-api.js";
 import type { CommandWire } from "../api/wire.js";
 
@@ -23,7 +23,7 @@ export function useCommand(id: string): Loaded<CommandWire> {
         try {
           const response = await api.stream(`/v1/commands/${id}/events`, lastId, controller.signal);
           if (response.status === 204 || response.body === null) return;
-          for await (const message of eventMessages(response.body)) {
+          for await (const message of readEventMessages(response.body)) {
             lastId = message.id ?? lastId;
             reload();
           }

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { eventMessages } from "../../../console/src/api/event-messages.js";
 import type { CommandSummaryWire } from "../../../console/src/api/wire.js";
 import {
   appendOlder,
@@ -11,6 +10,7 @@ import {
 } from "../../../console/src/commands/merge-commands.js";
 import { addSample, plotPoints, quantile, type Sample } from "../../../console/src/fleet/history.js";
 import { findRules, summarizePolicy } from "../../../console/src/policy/rule-rows.js";
+import { readEventMessages } from "../../../src/client/event-messages.js";
 
 const command = (id: string) => ({ command_id: id }) as CommandSummaryWire;
 const page = (ids: string, next: string | null = null) => ({
@@ -46,7 +46,7 @@ describe("an event stream", () => {
       },
     });
     const messages = [];
-    for await (const message of eventMessages(body)) messages.push(message);
+    for await (const message of readEventMessages(body)) messages.push(message);
     expect(messages).toEqual([
       { id: "3", event: "queued", data: '{"a":"\u00e9"}' },
       { id: "6", event: "finished", data: "1\n2" },
