@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { passesByItself } from "../client/errors.js";
 import { renderArgv } from "../domain/rendering/render-argv.js";
 import { type BrokerClient, BrokerRefusal } from "./broker-client.js";
 import { type CliCall, type CliCommand, UsageError } from "./cli-command.js";
@@ -10,15 +11,6 @@ const PAGE = 200;
 const DEFAULT_LINES = 10;
 /** Behind every record that a chain can have. */
 const HIGHEST_SEQ = 999_999_999_999_999;
-
-const PASSING_CODES: ReadonlySet<string> = new Set([
-  "internal",
-  "not_ready",
-  "overloaded",
-  "rate_limited",
-  "shutting_down",
-  "store_unavailable",
-]);
 
 // Of a record only what a line shows: an evidence format of a newer service still has these.
 const recordView = z.object({
@@ -147,5 +139,5 @@ export function createAuditTail(deps: {
 }
 
 function mayPass({ code }: BrokerRefusal): boolean {
-  return code === null || PASSING_CODES.has(code);
+  return code === null || passesByItself(code);
 }

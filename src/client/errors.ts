@@ -3,6 +3,21 @@ import type { ProblemWire } from "../contract/problems.js";
 /** The stable codes of the service's refusals and faults. */
 export type ErrorCode = ProblemWire["code"];
 
+const PASSING: ReadonlySet<string> = new Set<ErrorCode>([
+  "quota_exceeded",
+  "rate_limited",
+  "overloaded",
+  "store_unavailable",
+  "not_ready",
+  "shutting_down",
+  "internal",
+]);
+
+/** Whether a refusal of this code passes by itself. Not among them, whatever its status: a denial. */
+export function passesByItself(code: string): boolean {
+  return PASSING.has(code);
+}
+
 /** The service's word that it did not do what was asked. Decide by `code`; the texts are not stable. */
 export class BailiffProblem extends Error {
   override readonly name = "BailiffProblem";

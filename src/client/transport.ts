@@ -1,6 +1,6 @@
 import type { ProblemWire } from "../contract/problems.js";
 import { boundedSignal, pause } from "./bounded-time.js";
-import { BailiffProblem, type ErrorCode, NoAnswer } from "./errors.js";
+import { BailiffProblem, NoAnswer, passesByItself } from "./errors.js";
 
 /** What every call takes. */
 export interface CallOptions {
@@ -61,21 +61,11 @@ const PAUSES = { firstMs: 250, longestMs: 8_000 };
 /** A service that asks for more patience than this is told of to the caller instead. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
-/** Refusals that pass by themselves. Not among them, whatever its status: a denial. */
-const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  "quota_exceeded",
-  "rate_limited",
-  "overloaded",
-  "store_unavailable",
-  "not_ready",
-  "shutting_down",
-  "internal",
-]);
 /** What proxies answer in place of a service. */
 const PASSING_STATUS: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 function passes(failure: BailiffProblem | NoAnswer): boolean {
-  if (failure instanceof BailiffProblem) return PASSING.has(failure.code);
+  if (failure instanceof BailiffProblem) return passesByItself(failure.code);
   return failure.status === null || PASSING_STATUS.has(failure.status);
 }
 
