@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiProblem, wordsOf } from "../api/api-client.js";
 import { useApi } from "../api/use-api.js";
 import type { ApprovalWire } from "../api/wire.js";
+import { DialogFoot } from "../shell/dialog-foot.js";
 import { ArgvBlock } from "../text/quoted.js";
 
 /** What a reviewer is about to say, of exactly one approval as it was shown. */
@@ -79,15 +80,7 @@ export function DecideDialog(props: {
           onInput={(event) => setNote(event.currentTarget.value)}
         />
       </label>
-      {fault !== null && (
-        <p class="fault" role="alert">
-          {fault}
-        </p>
-      )}
-      <div class="actions">
-        <button type="button" class="button" onClick={() => dialog.current?.close()}>
-          Back <kbd>Esc</kbd>
-        </button>
+      <DialogFoot fault={fault} onBack={() => dialog.current?.close()}>
         <button
           type="button"
           ref={confirm}
@@ -97,7 +90,7 @@ export function DecideDialog(props: {
         >
           {isApproval ? "Approve" : "Deny"} <kbd>Enter</kbd>
         </button>
-      </div>
+      </DialogFoot>
     </dialog>
   );
 }

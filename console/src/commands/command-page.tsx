@@ -6,6 +6,7 @@ import type { CommandWire } from "../api/wire.js";
 import { DecisionLayers } from "../decision/decision-layers.js";
 import { EvidenceSection } from "../evidence/evidence-section.js";
 import { Badge } from "../shell/badge.js";
+import { DialogFoot } from "../shell/dialog-foot.js";
 import { Fact, Facts } from "../shell/facts.js";
 import { Fault, NeedsScope } from "../shell/fault.js";
 import { linkTo } from "../shell/route.js";
@@ -283,19 +284,11 @@ function CancelDialog(props: {
         <ArgvBlock text={props.argvText} shown={SHOWN_AT_ONCE} />
       </div>
       <p class="muted small">If it runs, it is killed, and what it has done by then is not known.</p>
-      {fault !== null && (
-        <p class="fault" role="alert">
-          {fault}
-        </p>
-      )}
-      <div class="actions">
-        <button type="button" class="button" onClick={() => dialog.current?.close()}>
-          Back <kbd>Esc</kbd>
-        </button>
+      <DialogFoot fault={fault} onBack={() => dialog.current?.close()}>
         <button type="button" class="button button-deny" disabled={busy} onClick={() => void cancel()}>
           Cancel it
         </button>
-      </div>
+      </DialogFoot>
     </dialog>
   );
 }

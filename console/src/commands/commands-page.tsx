@@ -4,6 +4,7 @@ import type { CommandSummaryWire } from "../api/wire.js";
 import { Badge } from "../shell/badge.js";
 import { Fault, NeedsScope } from "../shell/fault.js";
 import { goTo, linkTo } from "../shell/route.js";
+import { TableHead } from "../shell/table-head.js";
 import { useKeys } from "../shell/use-keys.js";
 import { durationText, timeText } from "../text/quantity-text.js";
 import { ArgvLine } from "../text/quoted.js";
@@ -156,18 +157,7 @@ function Rows(props: { readonly query: string; readonly outcome: string }) {
       </div>
       <div ref={body}>
         <table class="table">
-          <thead>
-            <tr>
-              <th scope="col">Command</th>
-              <th scope="col">State</th>
-              <th scope="col" class="number">
-                Took
-              </th>
-              <th scope="col" class="number">
-                Asked
-              </th>
-            </tr>
-          </thead>
+          <TableHead words={["Command", "State"]} numbers={["Took", "Asked"]} />
           <tbody>
             {rows.map((command, index) => (
               <tr key={command.command_id} onClick={() => goTo(linkTo("commands", command.command_id))}>

@@ -1,8 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { useApi, usePolled } from "../api/use-api.js";
 import type { CommandSummaryWire, FleetWire } from "../api/wire.js";
-import { Badge } from "../shell/badge.js";
+import { Badge, toneOf } from "../shell/badge.js";
 import { Fault, NeedsScope } from "../shell/fault.js";
+import { TableHead } from "../shell/table-head.js";
 import { durationText, spanText } from "../text/quantity-text.js";
 import { Name } from "../text/quoted.js";
 import { useNow } from "../text/use-now.js";
@@ -77,23 +78,7 @@ function Page() {
         <>
           <h2 class="section">Queues</h2>
           <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">Pool</th>
-                <th scope="col" class="number">
-                  Waiting
-                </th>
-                <th scope="col" class="number">
-                  Active
-                </th>
-                <th scope="col" class="number">
-                  Delayed
-                </th>
-                <th scope="col" class="number">
-                  Workers
-                </th>
-              </tr>
-            </thead>
+            <TableHead words={["Pool"]} numbers={["Waiting", "Active", "Delayed", "Workers"]} />
             <tbody>
               {fleet.value.queues.map((queue) => (
                 <tr key={queue.pool}>
@@ -116,25 +101,7 @@ function Page() {
           </table>
           <h2 class="section">Workers</h2>
           <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">Worker</th>
-                <th scope="col">State</th>
-                <th scope="col">Pools</th>
-                <th scope="col" class="number">
-                  Running
-                </th>
-                <th scope="col" class="number">
-                  Warm
-                </th>
-                <th scope="col" class="number">
-                  Up for
-                </th>
-                <th scope="col" class="number">
-                  Seen
-                </th>
-              </tr>
-            </thead>
+            <TableHead words={["Worker", "State", "Pools"]} numbers={["Running", "Warm", "Up for", "Seen"]} />
             <tbody>
               {fleet.value.workers.map((worker) => (
                 <tr key={worker.worker_id}>
@@ -202,17 +169,6 @@ function Latency(props: { readonly waits: readonly number[]; readonly durations:
   );
 }
 
-const TONES: Readonly<Record<string, string>> = {
-  completed: "good",
-  denied: "bad",
-  approval_denied: "bad",
-  start_failed: "bad",
-  timed_out: "odd",
-  output_limit_exceeded: "odd",
-  out_of_memory: "odd",
-  lost: "odd",
-};
-
 function Outcomes(props: { readonly commands: readonly CommandSummaryWire[] }) {
   const counts = new Map<string, number>();
   for (const { outcome } of props.commands) {
@@ -222,9 +178,7 @@ function Outcomes(props: { readonly commands: readonly CommandSummaryWire[] }) {
   if (sorted.length === 0) return <p class="muted">None has ended yet.</p>;
   return (
     <>
-      <Shares
-        counts={sorted.map(([outcome, count]) => [outcome, TONES[outcome] ?? "plain", count] as const)}
-      />
+      <Shares counts={sorted.map(([outcome, count]) => [outcome, toneOf(outcome), count] as const)} />
       <ul class="outcomes">
         {sorted.map(([outcome, count]) => (
           <li key={outcome}>

@@ -4,6 +4,7 @@ import type { DecisionWire, SessionWire } from "../api/wire.js";
 import { DecisionLayers } from "../decision/decision-layers.js";
 import { Badge } from "../shell/badge.js";
 import { Fault, NeedsScope } from "../shell/fault.js";
+import { TableHead } from "../shell/table-head.js";
 import { useKeys } from "../shell/use-keys.js";
 import { Name, Words } from "../text/quoted.js";
 import { findRules, summarizePolicy } from "./rule-rows.js";
@@ -60,14 +61,7 @@ function Page() {
           </label>
         </div>
         <table class="table">
-          <thead>
-            <tr>
-              <th scope="col">Rule</th>
-              <th scope="col">Says</th>
-              <th scope="col">Of</th>
-              <th scope="col">Because</th>
-            </tr>
-          </thead>
+          <TableHead words={["Rule", "Says", "Of", "Because"]} />
           <tbody>
             {rules.map((rule) => (
               <tr key={rule.id}>

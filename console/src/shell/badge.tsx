@@ -32,11 +32,14 @@ const TONES: Readonly<Record<string, Tone>> = {
   silent: "bad",
 };
 
+/** How good the news of a state, an outcome or a verdict is. */
+export function toneOf(word: string): Tone {
+  return TONES[word] ?? "plain";
+}
+
 /** A state, an outcome or a verdict in the service's own word. The word says it; the colour only helps. */
 export function Badge(props: { readonly word: string; readonly tone?: Tone }) {
   return (
-    <span class={`badge badge-${props.tone ?? TONES[props.word] ?? "plain"}`}>
-      {props.word.replaceAll("_", " ")}
-    </span>
+    <span class={`badge badge-${props.tone ?? toneOf(props.word)}`}>{props.word.replaceAll("_", " ")}</span>
   );
 }
