@@ -83,13 +83,14 @@ export async function startWorker(
   let isGivingUp = false;
   const active = createActiveCommands();
   const cold = createColdContainers({ runtime, startsAtOnce: startsAtOnce(), log, metrics });
+  const later = (delayMs: number, work: () => void) => void setTimeout(work, delayMs).unref();
   const { maxContainers, maxMemoryBytes, maxAgeMs, idleMs } = config.worker.warm;
   const containers = createWarmContainers({
     cold,
     terms: { containers: maxContainers, memoryBytes: maxMemoryBytes, maxAgeMs, idleMs },
     lifetimeMs: maxAgeMs + longestContainerMs(config.limits),
     clock,
-    later: (delayMs, work) => void setTimeout(work, delayMs).unref(),
+    later,
     draining: draining.signal,
     metrics,
   });
@@ -144,7 +145,7 @@ export async function startWorker(
   const workspaceWatch = createWorkspaceWatch({
     measure: measureWorkspace,
     limits: { bytes: config.limits.workspaceBytes, inodes: config.limits.workspaceInodes },
-    later: (delayMs, work) => void setTimeout(work, delayMs).unref(),
+    later,
     clock,
     log,
     metrics,

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { createBullBoard } from "@bull-board/api";
 import { FastifyAdapter } from "@bull-board/fastify";
 import type { FastifyRequest } from "fastify";
+import { requireScope } from "../../app/access.js";
 import { BailiffError } from "../../domain/errors.js";
 import type { Principal } from "../../ports/authenticator.js";
 import { sendProblem } from "./error-handler.js";
@@ -32,11 +33,7 @@ export function queueBoardEntry(
   principalOf: (request: FastifyRequest) => Principal,
 ): void {
   scope.post(`${PATH}/visit`, { schema: { hide: true } }, async (request, reply) => {
-    if (!principalOf(request).scopes.has("admin")) {
-      throw new BailiffError("insufficient_scope", "this needs the scope admin", {
-        extensions: { required_scope: "admin" },
-      });
-    }
+    requireScope(principalOf(request), "admin");
     const token = randomBytes(32).toString("base64url");
     await board.admit(token, VISIT_MS);
     const isSecure = request.protocol === "https" || request.headers["x-forwarded-proto"] === "https";

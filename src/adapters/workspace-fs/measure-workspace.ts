@@ -1,7 +1,7 @@
 import type { BigIntStats } from "node:fs";
 import { type FileHandle, lstat, opendir } from "node:fs/promises";
 import type { WorkspaceUse } from "../../domain/workspace-growth.js";
-import { codeOf, openDirectory } from "./confined-directory.js";
+import { codeOf, inside, openDirectory } from "./confined-directory.js";
 
 /** Entries looked at together: waiting for each by itself would take ten times as long. */
 const AT_ONCE = 64;
@@ -34,7 +34,6 @@ export async function measureWorkspace(root: string, bound: WorkspaceUse): Promi
   };
 
   const walk = async (handle: FileHandle, depth: number): Promise<void> => {
-    const inside = Buffer.from(`/proc/self/fd/${handle.fd}/`);
     const directories: Buffer[] = [];
     const look = async (path: Buffer) => {
       try {
@@ -48,8 +47,9 @@ export async function measureWorkspace(root: string, bound: WorkspaceUse): Promi
     // Names are bytes: not every file name is UTF-8. The types know no such encoding here, Node does.
     const options = { encoding: "buffer" as BufferEncoding, bufferSize: AT_ONCE };
     let batch: Promise<void>[] = [];
-    for await (const entry of await opendir(inside.toString(), options)) {
-      batch.push(look(Buffer.concat([inside, entry.name as unknown as Buffer])));
+    for await (const entry of await opendir(inside(handle, ""), options)) {
+      const name = (entry.name as unknown as Buffer).toString("latin1");
+      batch.push(look(inside(handle, name)));
       if (batch.length < AT_ONCE) continue;
       await Promise.all(batch);
       batch = [];
