@@ -34,6 +34,8 @@ export interface Request {
   readonly query?: Readonly<Record<string, string | number | undefined>> | undefined;
   /** Sent as JSON. */
   readonly body?: unknown;
+  /** Sent as it is, in place of `body`. */
+  readonly content?: { readonly type: string; readonly bytes: Uint8Array | ReadableStream<Uint8Array> };
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** SAFETY: whether to send it twice is the same as to send it once. */
   readonly repeatable: boolean;
@@ -119,7 +121,8 @@ export function createTransport(settings: ClientSettings): Transport {
     // The platform would quote what it refuses as a header.
     if (!/^[\x21-\x7e]+$/.test(key)) throw new TypeError("the key must be one word of ASCII");
     const headers: Record<string, string> = { ...request.headers, authorization: `Bearer ${key}` };
-    if (request.body !== undefined) headers["content-type"] = "application/json";
+    if (request.content !== undefined) headers["content-type"] = request.content.type;
+    else if (request.body !== undefined) headers["content-type"] = "application/json";
     return headers;
   };
 
@@ -139,13 +142,16 @@ export function createTransport(settings: ClientSettings): Transport {
   ): Promise<OpenAnswer & { readonly text: string }> => {
     const headers = await headersOf(request);
     const bound = boundedSignal(caller, answerTimeoutMs + (request.waitS ?? 0) * 1000);
-    const init: RequestInit = {
+    const content = request.content?.bytes;
+    const body = content ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
+    const init: RequestInit & { duplex?: "half" } = {
       method: request.method,
       headers,
       // SAFETY: a redirect would carry the key to another place.
       redirect: "error",
       signal: bound.signal,
-      ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+      ...(body === undefined ? {} : { body: body as NonNullable<RequestInit["body"]> }),
+      ...(content instanceof ReadableStream ? { duplex: "half" } : {}),
     };
     try {
       const response = await send(targetOf(request), init);
