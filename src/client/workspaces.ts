@@ -1,7 +1,7 @@
 import type { WorkspaceWire } from "../contract/workspaces.js";
 import { NoAnswer } from "./errors.js";
 import { segmentOf } from "./path-segment.js";
-import type { CallOptions, OpenAnswer, Transport } from "./transport.js";
+import type { CallOptions, OpenAnswer, Request, Transport } from "./transport.js";
 import type { ArchiveReceipt } from "./wire.js";
 
 /** What can be done with workspaces. */
@@ -71,7 +71,7 @@ export function createWorkspaces(transport: Transport): Workspaces {
       await transport.json({ method: "DELETE", path: pathOf(workspaceId), repeatable: false }, options);
     },
     async putArchive(workspaceId, archive, options) {
-      const request = {
+      const request: Request = {
         method: "PUT",
         path: `${pathOf(workspaceId)}/archive`,
         content: { type: TAR, bytes: archive },

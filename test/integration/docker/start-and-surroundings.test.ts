@@ -216,6 +216,7 @@ describe("the engine's list", () => {
           state: "running",
           workerId: "wrk_test",
           commandId: "cmd_test",
+          isProbe: false,
           createdAtMs: expect.any(Number),
           deadlineMs: purpose.deadlineMs,
         },
