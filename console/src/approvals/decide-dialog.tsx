@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiProblem, wordsOf } from "../api/api-client.js";
 import { useApi } from "../api/use-api.js";
 import type { ApprovalWire } from "../api/wire.js";
@@ -30,7 +30,7 @@ export function DecideDialog(props: {
   const [fault, setFault] = useState<string | null>(null);
   const isApproval = decision === "approve";
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     dialog.current?.showModal();
     confirm.current?.focus();
   }, []);

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { renderArgv } from "../../../src/domain/rendering/render-argv.js";
 import { wordsOf } from "../api/api-client.js";
 import { useApi } from "../api/use-api.js";
@@ -266,7 +266,7 @@ function CancelDialog(props: {
   const dialog = useRef<HTMLDialogElement>(null);
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState<string | null>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   const cancel = async () => {
     setBusy(true);
     try {

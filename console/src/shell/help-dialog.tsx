@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 const KEYS: readonly (readonly [string, string])[] = [
   ["j  k", "next, previous"],
@@ -19,7 +19,7 @@ const KEYS: readonly (readonly [string, string])[] = [
 /** The keys of the console. */
 export function HelpDialog(props: { onClose(): void }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} class="help" aria-labelledby="help-title" onClose={props.onClose}>
       <h2 id="help-title">Keys</h2>

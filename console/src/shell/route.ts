@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 /** The pages, in the order of the navigation. */
 export const PAGES = ["approvals", "commands", "policy", "fleet"] as const;
@@ -29,7 +29,7 @@ export function linkTo(page: Page, id: string | null = null): string {
 /** The route of the address, as it changes. */
 export function useRoute(): Route {
   const [route, setRoute] = useState(() => readRoute(location.hash));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const follow = () => setRoute(readRoute(location.hash));
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);

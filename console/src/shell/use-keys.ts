@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 /** What single keys do. `g a` is a key that follows another one within a moment. */
 export type KeyMap = Readonly<Record<string, () => void>>;
@@ -12,7 +12,8 @@ const FOLLOW_MS = 1_500;
 export function useKeys(keys: KeyMap): void {
   const latest = useRef(keys);
   latest.current = keys;
-  useEffect(() => {
+  // With the page's own change, not after the next paint: what can be seen takes keys, or a fast finger presses into nothing.
+  useLayoutEffect(() => {
     let before = "";
     let beforeMs = 0;
     const onKey = (event: KeyboardEvent) => {
