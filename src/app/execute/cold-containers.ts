@@ -8,6 +8,8 @@ import { createStartGate } from "./start-gate.js";
 export interface ColdContainers extends ContainerLease {
   /** Makes one for later, or answers null while commands need the engine. Its end is `dispose`, like any other's. */
   makeAhead(purpose: ContainerPurpose, signal: AbortSignal): Promise<ReadyContainer> | null;
+  /** How many commands wait for a container that is being made for them. */
+  askedFor(): number;
   /** Removes and says when that is over, done or given up to the sweeper; never rejects. */
   remove(container: ReadyContainer): Promise<void>;
   /** Resolves when every container handed out so far is removed or given up to the sweeper. */
@@ -37,6 +39,7 @@ export function createColdContainers(deps: {
   const gate = createStartGate(deps.startsAtOnce);
   const aheadAtOnce = Math.max(1, Math.floor(deps.startsAtOnce / 2));
   let ahead = 0;
+  let asked = 0;
 
   const make = async (
     purpose: ContainerPurpose,
@@ -76,15 +79,20 @@ export function createColdContainers(deps: {
 
   return {
     async acquire(purpose, signal) {
-      const leave = await gate.enter(signal).catch((cause: unknown) => {
-        throw new RuntimeFault(
-          "deadline",
-          "create",
-          "create: the engine is busy with other containers",
-          cause,
-        );
-      });
-      return make(purpose, signal, leave);
+      asked += 1;
+      try {
+        const leave = await gate.enter(signal).catch((cause: unknown) => {
+          throw new RuntimeFault(
+            "deadline",
+            "create",
+            "create: the engine is busy with other containers",
+            cause,
+          );
+        });
+        return await make(purpose, signal, leave);
+      } finally {
+        asked -= 1;
+      }
     },
     makeAhead(purpose, signal) {
       if (ahead >= aheadAtOnce) return null;
@@ -96,6 +104,7 @@ export function createColdContainers(deps: {
         leave();
       });
     },
+    askedFor: () => asked,
     remove,
     dispose: (container) => void remove(container),
     async settled() {

@@ -35,6 +35,10 @@ const REMOVAL_DELAY_MS = 30;
 const FIRST_START_MS = 300;
 const START_MIN_MS = 50;
 const START_MAX_MS = 5_000;
+/** An engine that takes so long for one container has enough to do for commands. */
+const SLOW_START_MS = 1_000;
+/** Then one is made beside commands' own after all: who never looks again never sees that the engine is quick again. */
+const LOOK_AGAIN_MS = 10_000;
 /** After a fault of the engine; doubles with each. */
 const FAULT_PAUSE_MS = 500;
 const FAULT_PAUSE_MAX_MS = 30_000;
@@ -86,6 +90,8 @@ function kindOf({
 interface Kind {
   readonly purpose: ContainerPurpose;
   readonly track: DemandTrack;
+  /** Came back, so far once, soon after a container had waited for it in vain: it comes too seldom to have one wait. */
+  readonly isSeldom: boolean;
 }
 
 interface Start {
@@ -101,7 +107,7 @@ interface Start {
  * Keeps containers that wait for a command of their tenant, workspace, directory, owner and profile, all limits included.
  * Each is leased once and then removed; what can't be leased any more is found out before dispatch and replaced by a cold
  * start. They are sized by demand, made only while no command needs the engine for itself, and bounded in number, memory
- * and age. They end with `draining`.
+ * and age. A slow engine is asked for one at a time, with rests between. They end with `draining`.
  */
 export function createWarmContainers(deps: {
   readonly cold: ColdContainers;
@@ -118,11 +124,14 @@ export function createWarmContainers(deps: {
   /** In the order in which they became ready. */
   const waiting = new Map<ReadyContainer, string>();
   const starts = new Set<Start>();
+  /** When a container of the kind waited in vain: until so much later, one command alone brings no other. */
+  const unusedUntilMs = new Map<string, number>();
   /** Removed without having been leased. */
   const leaving = new Map<ReadyContainer, Promise<void>>();
   let startMs = FIRST_START_MS;
   let faults = 0;
   let pausedUntilMs = 0;
+  let lookAgainAtMs = 0;
   let reviewDue = false;
 
   const gauges = () => {
@@ -215,6 +224,11 @@ export function createWarmContainers(deps: {
           faults = 0;
           const tookMs = Math.min(START_MAX_MS, Math.max(START_MIN_MS, clock.nowMs() - begunAtMs));
           startMs += (tookMs - startMs) / 4;
+          // Of a slow engine's time, at most half is spent on what nobody asked for yet.
+          if (startMs >= SLOW_START_MS) {
+            pausedUntilMs = clock.nowMs() + tookMs;
+            lookAgainAtMs = clock.nowMs() + LOOK_AGAIN_MS;
+          }
           return container;
         },
         (error: unknown) => {
@@ -240,21 +254,31 @@ export function createWarmContainers(deps: {
       if (!container.isHealthy()) evict(container, "dead");
       else if (nowMs - container.createdAtMs > terms.maxAgeMs) evict(container, "age");
     }
-    const demands = [...kinds].map(([kind, { purpose, track }]) => ({
+    const demands = [...kinds].map(([kind, { purpose, track, isSeldom }]) => ({
       kind,
+      isSeldom,
       memoryBytes: purpose.profile.limits.memoryBytes,
       ...demandAt(track, nowMs),
       present: present(kind),
     }));
     for (const { kind, idleForMs } of demands) if (idleForMs >= terms.idleMs) kinds.delete(kind);
-    const plan = planWarm(demands, room(), terms.idleMs);
+    const plan = planWarm(
+      demands.filter(({ isSeldom }) => !isSeldom),
+      room(),
+      terms.idleMs,
+    );
+    for (const [kind, untilMs] of unusedUntilMs) if (nowMs >= untilMs) unusedUntilMs.delete(kind);
     for (const [container, kind] of [...waiting]) {
-      if (present(kind) > (plan.get(kind) ?? 0)) evict(container, kinds.has(kind) ? "room" : "idle");
+      if (present(kind) <= (plan.get(kind) ?? 0)) continue;
+      if (!kinds.has(kind)) unusedUntilMs.set(kind, nowMs + terms.idleMs);
+      evict(container, kinds.has(kind) ? "room" : "idle");
     }
     for (const [kind, count] of plan) {
       const wanted = kinds.get(kind);
       if (wanted === undefined || nowMs < pausedUntilMs) continue;
       while (present(kind) < count && fits(wanted.purpose.profile.limits.memoryBytes)) {
+        const isFirst = starts.size === 0 && (cold.askedFor() === 0 || nowMs >= lookAgainAtMs);
+        if (startMs >= SLOW_START_MS && !isFirst) break;
         if (!refill(kind, wanted)) {
           gauges();
           return;
@@ -266,7 +290,10 @@ export function createWarmContainers(deps: {
 
   const arrived = (kind: string, purpose: ContainerPurpose) => {
     if (terms.containers === 0) return;
-    const track = withCommand(kinds.get(kind)?.track ?? null, clock.nowMs(), startMs);
+    const nowMs = clock.nowMs();
+    const known = kinds.get(kind);
+    const track = withCommand(known?.track ?? null, nowMs, startMs);
+    const isSeldom = known === undefined && nowMs < (unusedUntilMs.get(kind) ?? 0);
     kinds.delete(kind);
     for (const [other, { purpose: before }] of kinds) {
       // Another directory has the name now: nothing will ask for the old one again.
@@ -278,7 +305,7 @@ export function createWarmContainers(deps: {
         kinds.delete(other);
       }
     }
-    kinds.set(kind, { purpose, track });
+    kinds.set(kind, { purpose, track, isSeldom });
     for (const oldest of kinds.keys()) {
       if (kinds.size <= KINDS_MAX) break;
       kinds.delete(oldest);

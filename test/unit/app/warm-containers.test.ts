@@ -100,6 +100,7 @@ function createWorld() {
           purpose,
           end: (fault: RuntimeFault | null) => {
             pending.splice(pending.indexOf(entry), 1);
+            signal.removeEventListener("abort", abandon);
             if (fault !== null) return reject(fault);
             const simulated: Simulated = {
               alive: true,
@@ -124,10 +125,9 @@ function createWorld() {
             resolve(simulated.container);
           },
         };
+        const abandon = () => entry.end(new RuntimeFault("deadline", "create", "create: abandoned"));
         pending.push(entry);
-        signal.addEventListener("abort", () => {
-          if (pending.includes(entry)) entry.end(new RuntimeFault("deadline", "create", "create: abandoned"));
-        });
+        signal.addEventListener("abort", abandon);
       }),
   } as unknown as ContainerRuntime;
   const metrics = {
@@ -342,6 +342,55 @@ describe("warm containers", () => {
     }
     expect(attempts).toBeGreaterThan(1);
     expect(attempts).toBeLessThan(8);
+  });
+
+  it("are made one at a time on a slow engine, with rests between, and not beside a command's own", async () => {
+    const world = createWorld();
+    const commands = [base, ...PURPOSES.slice(1, 3)];
+    for (const purpose of commands) await world.lease(purpose);
+    await world.pass(50);
+    expect(world.ahead().length).toBeGreaterThan(1);
+    await world.pass(5_000);
+    await world.endAll();
+    await world.pass(50);
+    expect(world.ahead(), "the rest is as long as the start was").toEqual([]);
+    await world.pass(5_000);
+    const asked = world.acquire({ ...base, uid: 7 });
+    await settle();
+    world.warm.review();
+    expect(world.ahead(), "a command's own is being made").toEqual([]);
+    await world.endAll();
+    await asked;
+    world.warm.review();
+    await settle();
+    expect(world.ahead()).toHaveLength(1);
+    for (let second = 0; second < 20; second += 1) {
+      await world.pass(200);
+      await world.endAll();
+      for (const purpose of commands) await world.lease(purpose);
+      await world.pass(5_000);
+    }
+    expect(world.ahead().length, "quick again").toBeGreaterThan(1);
+  });
+
+  it("wait again for a command that comes too seldom only once it comes twice in time", async () => {
+    const world = createWorld();
+    const seldom = async () => {
+      await world.pass(TERMS.idleMs);
+      world.warm.review();
+      await world.refilled();
+      expect(world.warm.waiting()).toBe(0);
+      await world.lease(base);
+      await world.refilled();
+    };
+    await world.lease(base);
+    await world.refilled();
+    expect(world.warm.waiting()).toBe(1);
+    await seldom();
+    expect(world.warm.waiting(), "the last one waited in vain").toBe(0);
+    await world.lease(base);
+    await world.refilled();
+    expect(world.warm.waiting()).toBeGreaterThan(0);
   });
 
   it("whose removal failed take room until the sweeper has them gone", async () => {
