@@ -15,6 +15,7 @@ import type { Goal, Row } from "./measure/row.js";
 import { renderTable } from "./measure/table.js";
 import { pieces } from "./pieces.js";
 import { policy } from "./policy.js";
+import { profile } from "./profile.js";
 import { queue } from "./queue.js";
 import { scaling } from "./scaling.js";
 import { single } from "./single.js";
@@ -30,6 +31,8 @@ const BENCHMARKS: readonly Benchmark[] = [
   queue,
   scaling,
 ];
+/** Only by name: it writes into the documentation. */
+const BY_NAME: readonly Benchmark[] = [profile];
 
 type Undo = () => Promise<unknown> | unknown;
 
@@ -44,13 +47,18 @@ process.exitCode = await bench(values.only, values.quick ? "quick" : values.full
 
 async function bench(only: readonly string[], size: Size): Promise<number> {
   const wanted = only.flatMap((names) => names.split(","));
-  const unknown = wanted.filter((name) => !BENCHMARKS.some((benchmark) => benchmark.name === name));
+  const unknown = wanted.filter(
+    (name) => ![...BENCHMARKS, ...BY_NAME].some((benchmark) => benchmark.name === name),
+  );
   if (unknown.length > 0) {
-    const names = BENCHMARKS.map((benchmark) => benchmark.name).join(", ");
+    const names = [...BENCHMARKS, ...BY_NAME].map((benchmark) => benchmark.name).join(", ");
     process.stderr.write(`There is no benchmark ${unknown.join(", ")}. There are: ${names}.\n`);
     return 2;
   }
-  const chosen = BENCHMARKS.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+  const chosen =
+    wanted.length === 0
+      ? BENCHMARKS
+      : [...BENCHMARKS, ...BY_NAME].filter(({ name }) => wanted.includes(name));
   const environment = readTestEnvironment();
   const runId = randomBytes(6).toString("hex");
   const engine = createHandEngine(environment.dockerSocket);

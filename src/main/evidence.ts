@@ -12,6 +12,8 @@ import type { RunningProcess } from "./lifecycle.js";
 
 /** How often what is owed is looked for, of which no message came, and whether this process leads. */
 const ROUND_MS = 1_000;
+/** From the first message on until all that is owed by then is written: a command's answer goes before its evidence, and many make one round. */
+const GATHER_MS = 100;
 
 /** The configured key's file, or the one that is Bailiff's own to make. */
 function signingKeyFileOf(config: Config): string {
@@ -74,14 +76,19 @@ export async function startEvidence(foundation: Foundation): Promise<RunningProc
       );
     },
   });
+  let gathering: NodeJS.Timeout | undefined;
   const endNudges = stores.evidence.onOwed(() => {
-    // A failed one is made up for by the period, which says so.
-    writer.nudge().catch(() => undefined);
+    gathering ??= setTimeout(() => {
+      gathering = undefined;
+      // A failed one is made up for by the period, which says so.
+      writer.nudge().catch(() => undefined);
+    }, GATHER_MS);
   });
   periodic.start();
   return {
     async stop() {
       endNudges();
+      clearTimeout(gathering);
       await periodic.stop();
       await writer.stop().catch((error: unknown) => {
         log.warn({ err: error }, "evidence is still owed; the next process writes it");

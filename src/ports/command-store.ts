@@ -112,8 +112,16 @@ export interface CommandStore {
   endUnstarted(commandId: string, result: CommandResult): Promise<boolean>;
   /** Atomic against dispatch: ends it unstarted, or sets the flag and tells the worker. */
   requestCancel(commandId: string, unstartedResult: CommandResult): Promise<CancelAnswer>;
-  /** Resolves with the record once finished, or with what it is when the time is over. Shares one subscription. */
-  waitForEnd(commandId: string, waitMs: number, signal: AbortSignal): Promise<CommandRecord | null>;
+  /**
+   * Resolves with the record once finished, or with what it is when the time is over. Shares one subscription.
+   * With `known`, the command as it stands now, nothing is read before there is news: to be called before anybody can end it.
+   */
+  waitForEnd(
+    commandId: string,
+    waitMs: number,
+    signal: AbortSignal,
+    known?: CommandRecord,
+  ): Promise<CommandRecord | null>;
 }
 
 /** Tells a worker that a command it holds is to be cancelled. */

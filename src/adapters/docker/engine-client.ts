@@ -1,5 +1,6 @@
 import { Agent } from "node:http";
 import type { Duplex } from "node:stream";
+import { inspect } from "node:util";
 import Docker from "dockerode";
 import type { Metrics } from "../../ports/telemetry.js";
 import { type BoundedCall, callWithDeadline } from "./call-with-deadline.js";
@@ -91,6 +92,13 @@ interface Connected {
   readonly apiVersion: string;
 }
 
+/** docker-modem renders its whole request for a debug log that is off; an agent in full, with every socket, takes milliseconds of each call. */
+class BriefAgent extends Agent {
+  [inspect.custom](): string {
+    return "Agent";
+  }
+}
+
 /** A connection that broke before the engine can have acted on a call that is safe to repeat. */
 function brokeIdle(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "ECONNRESET" || error.code === "EPIPE");
@@ -98,7 +106,7 @@ function brokeIdle(error: unknown): boolean {
 
 /** Client on a Unix socket. It connects at the first call, and negotiates again after the engine was unreachable. */
 export function createEngineClient({ socketPath, deadlines, metrics }: EngineClientDeps): EngineClient {
-  const agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, maxFreeSockets: 8 });
+  const agent = new BriefAgent({ keepAlive: true, maxSockets: MAX_SOCKETS, maxFreeSockets: 8 });
   let connecting: Promise<Connected> | null = null;
 
   const construct = (version: string | undefined): Docker => {

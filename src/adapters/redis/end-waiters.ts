@@ -3,7 +3,12 @@ import type { ChangeWatch } from "./change-watch.js";
 
 /** Waits for ends. */
 export interface EndWaiters {
-  wait(commandId: string, waitMs: number, signal: AbortSignal): Promise<CommandRecord | null>;
+  wait(
+    commandId: string,
+    waitMs: number,
+    signal: AbortSignal,
+    known?: CommandRecord,
+  ): Promise<CommandRecord | null>;
   /** Ends every wait now, each with what its command is. */
   close(): void;
 }
@@ -15,7 +20,10 @@ interface Waited {
   readonly unwatch: () => void;
 }
 
-/** Watch first, then read, then wait for news: an end between the steps is not missed. */
+/**
+ * Watch first, then read, then wait for news: an end between the steps is not missed. Nothing is read first of a command that
+ * the caller knows to stand as `known`.
+ */
 export function createEndWaiters(deps: {
   readonly watch: ChangeWatch;
   readonly read: (commandId: string) => Promise<CommandRecord | null>;
@@ -51,7 +59,7 @@ export function createEndWaiters(deps: {
   };
 
   return {
-    async wait(commandId, waitMs, signal) {
+    async wait(commandId, waitMs, signal, known) {
       const over = new AbortController();
       const awoken = new Promise<Read>((resolve) => {
         const leaveSet = join(commandId, resolve);
@@ -66,7 +74,7 @@ export function createEndWaiters(deps: {
         over.signal.addEventListener("abort", () => clearTimeout(limit), { once: true });
       });
       try {
-        const first = await deps.read(commandId);
+        const first = known ?? (await deps.read(commandId));
         if (first === null || first.state === "finished" || waitMs <= 0 || signal.aborted) return first;
         const read = await awoken;
         // Nobody hears the answer to a caller that has gone.

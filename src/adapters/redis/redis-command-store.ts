@@ -205,7 +205,7 @@ export function createRedisCommandStore(deps: {
       )) as CancelAnswer;
     },
 
-    waitForEnd: (commandId, waitMs, signal) => waiters.wait(commandId, waitMs, signal),
+    waitForEnd: waiters.wait,
 
     changes,
 

@@ -44,12 +44,19 @@ export function createSubmitServices(deps: {
   readonly tracer: Tracer;
   readonly quotasOf: (tenant: string) => AdmissionQuotas;
 }): Pick<BailiffServices, "submitCommand" | "explain"> {
-  const find = async (principal: Principal, sessionId: string): Promise<Session> => {
+  /** The session and what is used up, asked for at once: the one does not depend on the other. */
+  const find = async (
+    principal: Principal,
+    sessionId: string,
+  ): Promise<{ readonly session: Session; readonly usage: BudgetUsage }> => {
     requireScope(principal, "commands:write");
     requireId("ses", "session", sessionId);
-    const session = await deps.sessions.get(principal.tenant, sessionId);
+    const [session, usage] = await Promise.all([
+      deps.sessions.get(principal.tenant, sessionId),
+      deps.commands.usage(principal.tenant, sessionId),
+    ]);
     if (session === null) throw notFound("session");
-    return session;
+    return { session, usage };
   };
 
   /** What the pipeline says of it now, with the time it may take by what is left; consumes nothing. */
@@ -69,11 +76,10 @@ export function createSubmitServices(deps: {
 
   const build = async (
     principal: Principal,
-    session: Session,
+    { session, usage }: { readonly session: Session; readonly usage: BudgetUsage },
     submission: Submission,
     traceparent: string | null,
   ): Promise<CommandRecord> => {
-    const usage = await deps.commands.usage(session.tenant, session.id);
     let answer = await decideNow(principal, session, submission, usage);
     if (denyingLayer(answer.decision) === "budget") {
       // Whether there is room is for the admission to say: it knows a repeated submit, and names the quota.
@@ -134,10 +140,10 @@ export function createSubmitServices(deps: {
   ): Promise<{ readonly record: CommandRecord; readonly answer: Settled }> => {
     for (let tries = 0; tries < MAX_DECISIONS; tries += 1) {
       const { session, record } = await step("decide", span, async (decide) => {
-        const session = await find(principal, sessionId);
-        const record = await build(principal, session, submission, span.traceparent);
+        const found = await find(principal, sessionId);
+        const record = await build(principal, found, submission, span.traceparent);
         decide.set({ "bailiff.verdict": record.decision.verdict });
-        return { session, record };
+        return { session: found.session, record };
       });
       const answer = await step("admit", span, () =>
         deps.commands.admit({
@@ -196,18 +202,22 @@ export function createSubmitServices(deps: {
         "command admitted",
       );
       if (record.result?.outcome === "denied") throw deniedError(record);
-      if (record.state === "queued") await deps.enqueue(record, answer.priority);
-      // The end of its time is by the store's clock.
-      if (record.state === "awaiting_approval")
+      if (record.state === "awaiting_approval") {
+        // The end of its time is by the store's clock.
         return { record: (await deps.commands.get(record.id)) ?? record, duplicate: false };
-      if (options.waitMs === 0) return { record, duplicate: false };
-      const latest = await deps.commands.waitForEnd(record.id, options.waitMs, options.signal);
+      }
+      const [latest] = await Promise.all([
+        // Before the entry is there: who waits from now on misses no end.
+        options.waitMs === 0
+          ? null
+          : deps.commands.waitForEnd(record.id, options.waitMs, options.signal, record),
+        deps.enqueue(record, answer.priority),
+      ]);
       return { record: latest ?? record, duplicate: false };
     },
 
     async explain(principal, sessionId, submission) {
-      const session = await find(principal, sessionId);
-      const usage = await deps.commands.usage(session.tenant, session.id);
+      const { session, usage } = await find(principal, sessionId);
       const { decision, profile, request } = await decideNow(principal, session, submission, usage);
       const { imageDigest } = profile;
       return (await boundDecision(deps.bind, { session, request, decision, imageDigest })).decision;
