@@ -13,6 +13,7 @@ import { listProfiles } from "../app/decide/profile-catalog.js";
 import { createEventServices } from "../app/events/event-services.js";
 import { createEvidenceServices } from "../app/evidence/evidence-services.js";
 import { createPolicyServices } from "../app/policy-services.js";
+import { createReadQueueEntries } from "../app/queue-entries.js";
 import type { ReadinessCheck } from "../app/readiness.js";
 import type { BailiffServices } from "../app/services.js";
 import { createSessionServices } from "../app/sessions/session-services.js";
@@ -59,6 +60,7 @@ export async function startApi(
   const archives = createWorkspaceArchives({ root: config.workspaces.root, workspaces });
   await archives.removeLeftovers(clock.nowMs() - 2 * config.archives.timeoutMs);
   const pools = () => listProfiles(policy.current(), config.images).map(({ pool }) => pool);
+  metrics.readAtScrape("bailiff_queue_entries", createReadQueueEntries({ queue: stores.queue, pools }));
   const services: BailiffServices = {
     ...createWorkspaceServices({ workspaces, sessions: stores.sessions, clock }),
     ...createArchiveServices({

@@ -131,6 +131,11 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
     help: "Admitted commands that could not be put in the queue at once.",
     labels: [],
   },
+  bailiff_queue_entries: {
+    kind: "gauge",
+    help: "Entries of a pool's queue in the whole deployment, read by the API at each scrape: every API process says the same, so take the maximum over them, not the sum.",
+    labels: ["pool", "state"],
+  },
   bailiff_queue_entries_given_back_total: {
     kind: "counter",
     help: "Queue entries put back untouched.",

@@ -2,15 +2,26 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { Metrics } from "../../ports/telemetry.js";
 import type { MetricDeclaration } from "./metric-table.js";
 
+type Labels = Readonly<Record<string, string>>;
+
+/** One value of a gauge, at the moment of a scrape. */
+export interface Reading {
+  readonly labels: Labels;
+  readonly value: number;
+}
+
 /** Metrics that can be scraped. */
 export interface PrometheusMetrics extends Metrics {
+  /**
+   * Has a gauge be what `read` says, asked anew at each scrape; scrapes at one time share an answer. Where it can't be read it
+   * says nothing: an old number would pass for one of now.
+   */
+  readAtScrape(name: string, read: () => Promise<readonly Reading[]>): void;
   /** The current values in Prometheus's text format. */
   metricsText(): Promise<string>;
   /** The media type of that text. */
   readonly contentType: string;
 }
-
-type Labels = Readonly<Record<string, string>>;
 
 /** Told of a use that the table does not declare; throws in tests, logs in a process that must go on. */
 export type OnUndeclared = (problem: string) => void;
@@ -56,14 +67,35 @@ export function createPrometheusMetrics(settings: {
     act(metric);
   };
 
+  const gauge = (name: string, value: number, labels: Labels = {}) =>
+    use(gauges, "gauge", name, labels, (metric) => metric.set(labels, value));
+
+  const sources: (() => Promise<void>)[] = [];
+  let reading: Promise<unknown> | null = null;
+  const readAll = () => {
+    reading ??= Promise.all(sources.map((source) => source())).finally(() => {
+      reading = null;
+    });
+    return reading;
+  };
+
   return {
     count: (name, labels = {}, by = 1) =>
       use(counters, "counter", name, labels, (metric) => metric.inc(labels, by)),
     observe: (name, valueSeconds, labels = {}) =>
       use(histograms, "histogram", name, labels, (metric) => metric.observe(labels, valueSeconds)),
-    gauge: (name, value, labels = {}) =>
-      use(gauges, "gauge", name, labels, (metric) => metric.set(labels, value)),
-    metricsText: () => registry.metrics(),
+    gauge,
+    readAtScrape(name, read) {
+      sources.push(async () => {
+        const readings = await read().catch((): readonly Reading[] => []);
+        gauges.get(name)?.reset();
+        for (const { labels, value } of readings) gauge(name, value, labels);
+      });
+    },
+    async metricsText() {
+      await readAll();
+      return registry.metrics();
+    },
     contentType: registry.contentType,
   };
 }

@@ -40,6 +40,37 @@ describe("metrics", () => {
     expect(() => held.count("bailiff_commands_lost_total", { tenant: "acme" })).toThrow(/takes the labels/);
   });
 
+  it("are read anew at each scrape where they have a source, once for scrapes at one time", async () => {
+    const held = metrics();
+    let asked = 0;
+    let pools = ["default", "gone"];
+    held.readAtScrape("test_depth", async () => {
+      asked += 1;
+      return pools.map((pool) => ({ labels: { pool }, value: asked }));
+    });
+    const [one, two] = await Promise.all([held.metricsText(), held.metricsText()]);
+    expect(one).toContain('test_depth{pool="gone"} 1');
+    expect(two).toBe(one);
+    pools = ["default"];
+    const later = await held.metricsText();
+    expect(later).toContain('test_depth{pool="default"} 2');
+    expect(later).not.toContain('pool="gone"');
+  });
+
+  it("say nothing in place of an old number where their source can't be read, and everything else as before", async () => {
+    const held = metrics();
+    let isAway = false;
+    held.readAtScrape("test_depth", async () => {
+      if (isAway) throw new Error("Redis is away");
+      return [{ labels: { pool: "default" }, value: 3 }];
+    });
+    expect(await held.metricsText()).toContain('test_depth{pool="default"} 3');
+    isAway = true;
+    const text = await held.metricsText();
+    expect(text).not.toMatch(/^test_depth/m);
+    expect(text).toContain("bailiff_commands_lost_total 0");
+  });
+
   it("of two instances are apart", async () => {
     const [one, two] = [metrics(), metrics()];
     one.count("bailiff_commands_lost_total");
@@ -57,7 +88,7 @@ describe("the table", () => {
     for (const file of readdirSync("src", { recursive: true, encoding: "utf8" })) {
       if (!file.endsWith(".ts")) continue;
       for (const [, name] of readFileSync(`src/${file}`, "utf8").matchAll(
-        /(?:\.(?:count|observe|gauge)\(\s*|\bgauge: )"([a-z_]+)"/g,
+        /(?:\.(?:count|observe|gauge|readAtScrape)\(\s*|\bgauge: )"([a-z_]+)"/g,
       )) {
         used.add(name ?? "");
       }
