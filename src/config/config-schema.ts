@@ -169,6 +169,13 @@ const warm = z.strictObject({
     300_000,
     "Without a command for this long, a workspace and profile has none waiting.",
   ),
+  offer_ms: whole(
+    "ms",
+    0,
+    1_000,
+    50,
+    "A worker that would have to make a container offers the command to one that has it waiting, and waits for its answer for at most this long. 0 offers nothing.",
+  ),
 });
 
 const worker = z.strictObject({

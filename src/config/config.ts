@@ -62,6 +62,8 @@ export interface Config {
       readonly maxMemoryBytes: number;
       readonly maxAgeMs: number;
       readonly idleMs: number;
+      /** 0 for no offers. */
+      readonly offerMs: number;
     };
   };
   /** Empty means the default policy that ships. */

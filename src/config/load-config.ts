@@ -232,6 +232,7 @@ function toConfig(document: ConfigDocument): Config {
         maxMemoryBytes: document.worker.warm.max_memory_bytes,
         maxAgeMs: document.worker.warm.max_age_ms,
         idleMs: document.worker.warm.idle_ms,
+        offerMs: document.worker.warm.offer_ms,
       },
     },
     policy: { files: document.policy.files },

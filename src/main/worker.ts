@@ -8,7 +8,9 @@ import { createActiveCommands } from "../app/execute/active-commands.js";
 import { createColdContainers } from "../app/execute/cold-containers.js";
 import { createExecuteCommand } from "../app/execute/execute-command.js";
 import { createHeldCommands } from "../app/execute/held-commands.js";
+import { createOfferCommand } from "../app/execute/offer-command.js";
 import { createRecheckCommand, longestContainerMs } from "../app/execute/recheck-command.js";
+import { createTakeOffers } from "../app/execute/take-offers.js";
 import { createWarmContainers } from "../app/execute/warm-containers.js";
 import { createWorkspaceWatch } from "../app/execute/workspace-watch.js";
 import type { ReadinessCheck } from "../app/readiness.js";
@@ -84,7 +86,7 @@ export async function startWorker(
   const active = createActiveCommands();
   const cold = createColdContainers({ runtime, startsAtOnce: startsAtOnce(), log, metrics });
   const later = (delayMs: number, work: () => void) => void setTimeout(work, delayMs).unref();
-  const { maxContainers, maxMemoryBytes, maxAgeMs, idleMs } = config.worker.warm;
+  const { maxContainers, maxMemoryBytes, maxAgeMs, idleMs, offerMs } = config.worker.warm;
   const containers = createWarmContainers({
     cold,
     terms: { containers: maxContainers, memoryBytes: maxMemoryBytes, maxAgeMs, idleMs },
@@ -92,6 +94,20 @@ export async function startWorker(
     clock,
     later,
     draining: draining.signal,
+    onWaiting: (fleetKind) => {
+      if (offerMs === 0) return;
+      stores.warmHomes
+        .settle(fleetKind, workerId, Math.min(idleMs, maxAgeMs))
+        .catch(() => metrics.count("bailiff_warm_home_failures_total"));
+    },
+    metrics,
+  });
+  const offers = createOfferCommand({
+    homes: stores.warmHomes,
+    containers,
+    workerId,
+    offerMs,
+    later,
     metrics,
   });
   const deadWorkers = createDeadWorkers({ leases: stores.leases });
@@ -164,6 +180,7 @@ export async function startWorker(
       graceMs: config.limits.graceMs,
     }),
     containers,
+    offer: offers.offer,
     active,
     workspaces: workspaceWatch,
     held: createHeldCommands({ commands, log, metrics, pause, givesUp: () => isGivingUp }),
@@ -178,6 +195,17 @@ export async function startWorker(
     pause,
     draining: draining.signal,
     givesUp: () => isGivingUp,
+  });
+
+  const takeOffers = createTakeOffers({
+    homes: stores.warmHomes,
+    containers,
+    execute,
+    workerId,
+    concurrency: config.worker.concurrency,
+    draining: draining.signal,
+    log,
+    metrics,
   });
 
   // The lease stands before the first claim can ask for it.
@@ -195,7 +223,11 @@ export async function startWorker(
     }),
   );
   for (const each of [heartbeat, sweep, keepWarm, ...recovery]) each.start();
-  for (const consumer of consumers) await consumer.start(execute);
+  const endOffers = stores.warmHomes.listen(workerId, {
+    offered: takeOffers.offered,
+    answered: offers.answered,
+  });
+  for (const consumer of consumers) await consumer.start(takeOffers.fromQueue);
   log.info({ pools: config.worker.pools, concurrency: config.worker.concurrency }, "worker takes commands");
 
   return {
@@ -216,10 +248,11 @@ export async function startWorker(
         isGivingUp = true;
       }, shutdownGraceMs);
       await within(shutdownGraceMs + TIDY_LIMIT_MS, () =>
-        Promise.all(consumers.map((consumer) => consumer.drain())),
+        Promise.all([...consumers.map((consumer) => consumer.drain()), takeOffers.settled()]),
       );
       clearTimeout(ender);
       clearTimeout(lastMoment);
+      endOffers();
       await endCancels();
       await within(TIDY_LIMIT_MS, () =>
         Promise.all([...[sweep, keepWarm, ...recovery].map((each) => each.stop()), containers.settled()]),

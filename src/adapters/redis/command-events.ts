@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import type { Keys } from "./keys.js";
 
-/** One process's only subscription: what changed, what is to be cancelled, and when messages may have been missed. */
+/** One process's subscription: what changed, what is to be cancelled, and when messages may have been missed. */
 export interface CommandEvents {
   onChanged(listener: (commandId: string, state: string) => void): () => void;
   onCancel(listener: (commandId: string) => void): () => void;
@@ -33,6 +33,7 @@ export function createCommandEvents(subscriber: Redis, keys: Keys): CommandEvent
       for (const listener of cancels) listener(message);
       return;
     }
+    if (channel !== keys.changedChannel) return;
     const [commandId, state, debt] = message.split(" ");
     if (commandId === undefined || state === undefined) return;
     for (const listener of changed) listener(commandId, state);

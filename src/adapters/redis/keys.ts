@@ -57,6 +57,10 @@ export interface Keys {
   rate(tenant: string): string;
   poolFair(pool: string): string;
   lead(role: string): string;
+  /** Which worker last had a container waiting for a kind. */
+  warmHome(fleetKind: string): string;
+  /** The channel on which other workers speak to one. */
+  workerChannel(workerId: string): string;
   /** Who may look at the queues for a while, by the hash of their token. */
   boardVisit(tokenHash: string): string;
   /** The end of a tenant's chain, and how far it is signed and cut. */
@@ -118,6 +122,8 @@ export function createKeys(deployment: string): Keys {
     rate: (tenant) => at("tenant", tenant, "rate"),
     poolFair: (pool) => at("pool", pool, "fair"),
     lead: (role) => at("lead", role),
+    warmHome: (fleetKind) => at("warm-home", fleetKind),
+    workerChannel: (workerId) => at("worker", workerId),
     boardVisit: (tokenHash) => at("board-visit", tokenHash),
     evidenceHead: (tenant) => at("evidence", tenant, "head"),
     evidenceRecords: (tenant) => at("evidence", tenant, "records"),

@@ -6,6 +6,7 @@ import type { CancelFeed, CommandStore, LeaseStore } from "../../ports/command-s
 import type { EvidenceStore } from "../../ports/evidence-store.js";
 import type { SessionStore } from "../../ports/session-store.js";
 import type { Log } from "../../ports/telemetry.js";
+import type { WarmHomes } from "../../ports/warm-homes.js";
 import type { WebhookStore } from "../../ports/webhook-store.js";
 import { createBullmqCommandQueue } from "./bullmq-command-queue.js";
 import { createCommandEvents } from "./command-events.js";
@@ -26,6 +27,7 @@ import { createRedisEvidenceStore } from "./redis-evidence-store.js";
 import { createRedisLeaseStore } from "./redis-lease-store.js";
 import { createRedisQueueBoard, type RedisQueueBoard } from "./redis-queue-board.js";
 import { createRedisSessionStore } from "./redis-session-store.js";
+import { createRedisWarmHomes } from "./redis-warm-homes.js";
 import { createRedisWebhookStore } from "./redis-webhook-store.js";
 import { defineScripts } from "./scripts.js";
 import { startCheck } from "./start-check.js";
@@ -38,6 +40,7 @@ export interface RedisStores {
   readonly sessions: SessionStore;
   readonly leases: LeaseStore;
   readonly cancels: CancelFeed;
+  readonly warmHomes: WarmHomes;
   readonly queue: CommandQueue;
   readonly webhooks: WebhookStore;
   readonly evidence: EvidenceStore;
@@ -101,6 +104,7 @@ export async function openRedisStores(options: {
       resultTtlMs: options.retention.resultTtlMs,
     }),
     cancels: createRedisCancelFeed(redis, keys, events),
+    warmHomes: createRedisWarmHomes({ redis, subscriber, keys }),
     queue,
     webhooks: createRedisWebhookStore({
       redis,

@@ -221,6 +221,16 @@ export const METRIC_TABLE: Readonly<Record<string, MetricDeclaration>> = {
     help: "Waiting containers removed unused: dead, too old, idle, in the way of others, or at the worker's end.",
     labels: ["reason"],
   },
+  bailiff_warm_offers_total: {
+    kind: "counter",
+    help: "Commands offered to the worker that last had a container waiting for them: it took them, declined, was not heard in time, or Redis failed.",
+    labels: ["result"],
+  },
+  bailiff_warm_home_failures_total: {
+    kind: "counter",
+    help: "Homes of warm containers and answers to offers that Redis did not take; only hints are lost.",
+    labels: [],
+  },
   bailiff_engine_call_seconds: {
     kind: "histogram",
     help: "Calls to the engine, by operation and result.",

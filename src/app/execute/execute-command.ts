@@ -44,6 +44,14 @@ export interface ContainerLease {
   dispose(container: ReadyContainer): void;
 }
 
+/** What is another way for a command that another worker offered to this one. */
+export interface OfferedTerms {
+  /** One that waits already, or null: then the command stays where it is. */
+  acquire(purpose: ContainerPurpose): Promise<ReadyContainer | null>;
+  /** Called once the command is dispatched and can't be given back any more. */
+  dispatched(): void;
+}
+
 /** How often a container may fail to start before the command ends as `start_failed`. */
 const MAX_PREPARE_FAILURES = 3;
 /** How often a command is checked again because its session changed behind the check, before its entry goes back. */
@@ -62,6 +70,8 @@ export function createExecuteCommand(deps: {
   readonly commands: CommandStore;
   readonly recheck: (record: CommandRecord) => Promise<Recheck>;
   readonly containers: ContainerLease;
+  /** Whether a worker with a container waiting has dispatched the command in place of this one; never rejects. */
+  readonly offer: (commandId: string, purpose: ContainerPurpose) => Promise<boolean>;
   readonly active: ActiveCommands;
   readonly held: HeldCommands;
   readonly workspaces: Pick<WorkspaceWatch, "watch">;
@@ -82,7 +92,7 @@ export function createExecuteCommand(deps: {
   readonly draining: AbortSignal;
   /** Whether the process is about to end whatever is still open. */
   readonly givesUp: () => boolean;
-}): (commandId: string) => Promise<HandlerAnswer> {
+}): (commandId: string, offered?: OfferedTerms) => Promise<HandlerAnswer> {
   const prepareFailures = new Map<string, number>();
 
   const noteFinished = (record: CommandRecord, { outcome, effect }: Pick<Ending, "outcome" | "effect">) => {
@@ -128,6 +138,7 @@ export function createExecuteCommand(deps: {
     plan: DispatchPlan,
     container: ReadyContainer,
     trace: ExecutionTrace,
+    offered: OfferedTerms | undefined,
   ): Promise<HandlerAnswer | "session_changed"> => {
     const fence = deps.ids.next("fen");
     const claimedAtMs = deps.clock.nowMs();
@@ -168,6 +179,7 @@ export function createExecuteCommand(deps: {
         await giveBackClaim(record, fence);
         return "give_back";
       }
+      offered?.dispatched();
       prepareFailures.delete(record.id);
       const log = deps.log.child({
         command_id: record.id,
@@ -200,6 +212,7 @@ export function createExecuteCommand(deps: {
     checked: DispatchPlan,
     container: ReadyContainer,
     trace: ExecutionTrace,
+    offered: OfferedTerms | undefined,
   ): Promise<HandlerAnswer> => {
     let plan = checked;
     // What was approved must be what runs: making a container ready can have taken long enough to change a file.
@@ -210,7 +223,7 @@ export function createExecuteCommand(deps: {
         if (again.kind === "refuse") return endUnstarted(record, neverStarted("denied", again.detail));
         plan = again.plan;
       }
-      const answer = await dispatch(record, plan, container, trace);
+      const answer = await dispatch(record, plan, container, trace, offered);
       if (answer !== "session_changed") return answer;
       isStale = true;
     }
@@ -278,41 +291,54 @@ export function createExecuteCommand(deps: {
     }
   };
 
-  const execute = async (record: CommandRecord, trace: ExecutionTrace): Promise<HandlerAnswer> => {
+  const execute = async (
+    record: CommandRecord,
+    trace: ExecutionTrace,
+    offered: OfferedTerms | undefined,
+  ): Promise<HandlerAnswer> => {
     const recheck = await trace.step("recheck", () => deps.recheck(record));
     if (recheck.kind === "refuse") return endUnstarted(record, neverStarted("denied", recheck.detail));
 
-    let container: ReadyContainer;
+    const { purpose } = recheck.plan;
+    if (offered === undefined && (await deps.offer(record.id, purpose))) {
+      trace.note({ "bailiff.handed_over": true });
+      return "done";
+    }
+
+    let container: ReadyContainer | null;
     const startedAtMs = deps.clock.nowMs();
     try {
       container = await trace.step("container acquire", () =>
-        deps.containers.acquire(
-          recheck.plan.purpose,
-          AbortSignal.any([deps.draining, AbortSignal.timeout(ACQUIRE_LIMIT_MS)]),
-        ),
+        offered === undefined
+          ? deps.containers.acquire(
+              purpose,
+              AbortSignal.any([deps.draining, AbortSignal.timeout(ACQUIRE_LIMIT_MS)]),
+            )
+          : offered.acquire(purpose),
       );
     } catch (error) {
       // Given up by us, which says nothing about the engine.
       return deps.draining.aborted ? "give_back" : prepareFailed(record, error);
     }
+    if (container === null) return "give_back";
     deps.metrics.observe("bailiff_container_acquire_seconds", (deps.clock.nowMs() - startedAtMs) / 1000);
     try {
       if (deps.draining.aborted) return "give_back";
       trace.note({ "container.id": container.containerId });
-      return await dispatchAsChecked(record, recheck.plan, container, trace);
+      return await dispatchAsChecked(record, recheck.plan, container, trace, offered);
     } finally {
       deps.containers.dispose(container);
     }
   };
 
-  return async (commandId) => {
+  return async (commandId, offered) => {
     if (deps.draining.aborted) return "give_back";
     const record = await deps.commands.get(commandId);
     if (record === null || record.state !== "queued") return "done";
-    if (record.queuedAtMs !== null) {
+    if (record.queuedAtMs !== null && offered === undefined) {
       deps.metrics.observe("bailiff_queue_wait_seconds", (deps.clock.nowMs() - record.queuedAtMs) / 1000);
     }
-    return traceExecution(deps, record, (trace) => execute(record, trace));
+    return traceExecution(deps, record, (trace) => execute(record, trace, offered));
   };
 }
 

@@ -1,12 +1,12 @@
-import { canonicalJson } from "../../domain/canonical-json.js";
 import { planWarm, type WarmRoom } from "../../domain/warm/plan-warm.js";
 import { type DemandTrack, demandAt, withCommand } from "../../domain/warm/warm-demand.js";
 import type { Clock } from "../../ports/clock.js";
-import type { ContainerPurpose, ReadyContainer, RuntimeProfile } from "../../ports/container-runtime.js";
+import type { ContainerPurpose, ReadyContainer } from "../../ports/container-runtime.js";
 import { RuntimeFault } from "../../ports/container-runtime.js";
 import type { Metrics } from "../../ports/telemetry.js";
 import type { ColdContainers } from "./cold-containers.js";
 import type { ContainerLease } from "./execute-command.js";
+import { fleetKindOf, kindOf } from "./warm-kind.js";
 
 /** Bounds of one worker's warm containers; `containers` 0 is none at all. */
 export interface WarmTerms extends WarmRoom {
@@ -17,6 +17,12 @@ export interface WarmTerms extends WarmRoom {
 
 /** A lease that has containers ready before they are asked for, and makes one where it has none. */
 export interface WarmContainers extends ContainerLease {
+  /** One that waits and can take the command, or null: nothing is made, and what is not taken counts as no demand. */
+  acquireWaiting(purpose: ContainerPurpose): Promise<ReadyContainer | null>;
+  /** Whether one of its kind waits or is being made for nobody yet. */
+  holds(purpose: ContainerPurpose): boolean;
+  /** Whether one waits that other workers call so. */
+  hasWaiting(fleetKind: string): boolean;
   /** Removes what is dead, old or no longer wanted and makes what is missing. To be called now and then. */
   review(): void;
   /** How many wait for a command. */
@@ -45,53 +51,17 @@ const FAULT_PAUSE_MAX_MS = 30_000;
 /** Kinds whose demand is kept; those asked for longest ago go first. */
 const KINDS_MAX = 1_024;
 
-/** Everything that makes two containers the same but for their command; what is forgotten here would be shared unseen. */
-function kindOf({
-  tenant,
-  workspaceId,
-  workspacePath,
-  workspaceIdentity,
-  uid,
-  gid,
-  profile,
-}: ContainerPurpose) {
-  const {
-    name,
-    image,
-    imageDigest,
-    network,
-    ociRuntime,
-    execInTmp = false,
-    acceptsUnenforcedLimits = false,
-    limits,
-  } = profile;
-  const whole: Required<RuntimeProfile> = {
-    name,
-    image,
-    imageDigest,
-    network,
-    ociRuntime,
-    execInTmp,
-    acceptsUnenforcedLimits,
-    limits: { ...limits },
-  };
-  const place: Required<Omit<ContainerPurpose, "commandId" | "deadlineMs" | "isProbe">> = {
-    tenant,
-    workspaceId,
-    workspacePath,
-    workspaceIdentity,
-    uid,
-    gid,
-    profile: whole,
-  };
-  return canonicalJson(place);
-}
-
 interface Kind {
   readonly purpose: ContainerPurpose;
   readonly track: DemandTrack;
   /** Came back, so far once, soon after a container had waited for it in vain: it comes too seldom to have one wait. */
   readonly isSeldom: boolean;
+}
+
+/** What a waiting container is for. */
+interface Waiting {
+  readonly kind: string;
+  readonly fleetKind: string;
 }
 
 interface Start {
@@ -117,12 +87,14 @@ export function createWarmContainers(deps: {
   readonly clock: Clock;
   readonly later: (delayMs: number, work: () => void) => void;
   readonly draining: AbortSignal;
+  /** Told of every container that begins to wait, by what other workers call its kind. */
+  readonly onWaiting?: (fleetKind: string) => void;
   readonly metrics: Metrics;
 }): WarmContainers {
   const { cold, terms, clock, draining, metrics } = deps;
   const kinds = new Map<string, Kind>();
   /** In the order in which they became ready. */
-  const waiting = new Map<ReadyContainer, string>();
+  const waiting = new Map<ReadyContainer, Waiting>();
   const starts = new Set<Start>();
   /** When a container of the kind waited in vain: until so much later, one command alone brings no other. */
   const unusedUntilMs = new Map<string, number>();
@@ -166,13 +138,15 @@ export function createWarmContainers(deps: {
   };
 
   const keep = (container: ReadyContainer) => {
-    waiting.set(container, kindOf(container.purpose));
+    const fleetKind = fleetKindOf(container.purpose);
+    waiting.set(container, { kind: kindOf(container.purpose), fleetKind });
     if (draining.aborted) evict(container, "shutdown");
+    else deps.onWaiting?.(fleetKind);
   };
 
   const present = (kind: string): number => {
     let count = 0;
-    for (const each of waiting.values()) if (each === kind) count += 1;
+    for (const each of waiting.values()) if (each.kind === kind) count += 1;
     for (const each of starts) if (each.kind === kind) count += 1;
     return count;
   };
@@ -268,7 +242,7 @@ export function createWarmContainers(deps: {
       terms.idleMs,
     );
     for (const [kind, untilMs] of unusedUntilMs) if (nowMs >= untilMs) unusedUntilMs.delete(kind);
-    for (const [container, kind] of [...waiting]) {
+    for (const [container, { kind }] of [...waiting]) {
       if (present(kind) <= (plan.get(kind) ?? 0)) continue;
       if (!kinds.has(kind)) unusedUntilMs.set(kind, nowMs + terms.idleMs);
       evict(container, kinds.has(kind) ? "room" : "idle");
@@ -328,7 +302,7 @@ export function createWarmContainers(deps: {
 
   const takeWaiting = async (kind: string, purpose: ContainerPurpose): Promise<ReadyContainer | null> => {
     for (;;) {
-      const container = [...waiting].find(([, each]) => each === kind)?.[0];
+      const container = [...waiting].find(([, each]) => each.kind === kind)?.[0];
       if (container === undefined) return null;
       // Taken before it is asked: nobody else may have it meanwhile.
       waiting.delete(container);
@@ -408,6 +382,25 @@ export function createWarmContainers(deps: {
         reviewSoon();
       }
     },
+    async acquireWaiting(purpose) {
+      const kind = kindOf(purpose);
+      try {
+        const ready = await takeWaiting(kind, purpose);
+        if (ready === null) return null;
+        arrived(kind, purpose);
+        metrics.count("bailiff_warm_leases_total", { result: "warm" });
+        return ready;
+      } finally {
+        gauges();
+        reviewSoon();
+      }
+    },
+    holds(purpose) {
+      const kind = kindOf(purpose);
+      if ([...waiting.values()].some((each) => each.kind === kind)) return true;
+      return [...starts].some((each) => each.kind === kind && !each.adopted);
+    },
+    hasWaiting: (fleetKind) => [...waiting.values()].some((each) => each.fleetKind === fleetKind),
     dispose(container) {
       served.add(container);
       if (draining.aborted) removeServed(container);

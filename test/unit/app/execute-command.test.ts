@@ -71,6 +71,7 @@ function worker(
     giveBack?: () => Promise<boolean>;
     finish?: () => Promise<boolean>;
     acquire?: () => Promise<void>;
+    offer?: () => Promise<boolean>;
     run?: (signal: AbortSignal) => Promise<ProcessEnd>;
     watch?: WorkspaceWatch["watch"];
     now?: () => number;
@@ -135,6 +136,7 @@ function worker(
     recheck: async () =>
       parts.recheck ?? { kind: "proceed", plan: { seen: null, purpose, argv: ["true"], environment: {} } },
     containers,
+    offer: parts.offer ?? (async () => false),
     active: createActiveCommands(),
     workspaces: { watch: parts.watch ?? (() => () => {}) },
     held: createHeldCommands({ commands, log, metrics, pause: async () => {}, givesUp: () => false }),
