@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createColdContainers } from "../../../src/app/execute/cold-containers.js";
 import { createWarmContainers } from "../../../src/app/execute/warm-containers.js";
+import { fleetKindOf } from "../../../src/app/execute/warm-kind.js";
 import { DEFAULT_CONTAINER_LIMITS } from "../../../src/domain/limits.js";
 import type {
   ContainerPurpose,
@@ -90,6 +91,7 @@ function createWorld() {
   const timers: { atMs: number; work: () => void }[] = [];
   const counts = new Map<string, number>();
   const draining = new AbortController();
+  const told: string[] = [];
 
   const runtime = {
     prepare: (purpose: ContainerPurpose, signal: AbortSignal) =>
@@ -145,6 +147,7 @@ function createWorld() {
     clock: { nowMs: () => nowMs },
     later: (delayMs, work) => void timers.push({ atMs: nowMs + delayMs, work }),
     draining: draining.signal,
+    onWaiting: (fleetKind) => void told.push(fleetKind),
     metrics,
   });
 
@@ -152,6 +155,7 @@ function createWorld() {
     warm,
     cold,
     draining,
+    told,
     containers,
     pending,
     counted: (key: string) => counts.get(key) ?? 0,
@@ -230,6 +234,38 @@ describe("warm containers", () => {
       expect(world.counted("bailiff_warm_leases_total cold")).toBe(2);
     },
   );
+
+  it("are told of as they begin to wait, and given to an offered command, which counts as demand where it gets one", async () => {
+    const world = createWorld();
+    const wanted = { ...base, commandId: "cmd_2", deadlineMs: world.nowMs() };
+    expect([world.warm.holds(base), await world.warm.acquireWaiting(wanted)]).toEqual([false, null]);
+    await world.refilled();
+    expect(world.ahead()).toEqual([]);
+
+    await world.lease(base);
+    expect(world.warm.holds(base)).toBe(false);
+    await world.pass(50);
+    expect(world.ahead()).toHaveLength(1);
+    expect([world.warm.holds(base), world.told]).toEqual([true, []]);
+    await world.endAll();
+    expect(world.told).toEqual([fleetKindOf(base)]);
+    await world.pass(1_000);
+    expect(world.warm.hasWaiting(fleetKindOf(base))).toBe(true);
+    expect(await world.warm.acquireWaiting({ ...wanted, uid: 2 })).toBeNull();
+    expect((await world.warm.acquireWaiting(wanted))?.purpose.commandId).toBeNull();
+    expect(world.warm.hasWaiting(fleetKindOf(base))).toBe(false);
+    await world.refilled();
+    expect(world.told).toHaveLength(2);
+  });
+
+  it("have one name in the whole fleet, wherever a host has the workspace, and another for what differs otherwise", () => {
+    const names = PURPOSES.map(fleetKindOf);
+    const elsewhere = fleetKindOf({ ...base, workspacePath: "/mnt/app", workspaceIdentity: "7:7:7" });
+    expect(elsewhere).toBe(names[0]);
+    const sameName = PURPOSES.filter((_, i) => names[i] === elsewhere);
+    expect(sameName).toEqual([base, PURPOSES[3], PURPOSES[4]]);
+    expect(new Set(names).size).toBe(PURPOSES.length - 2);
+  });
 
   it.each([
     ["dead", { alive: false }],

@@ -96,6 +96,13 @@ describe("the file", () => {
     ]);
   });
 
+  it("bounds the wait for an offer's answer, from none at all to a second", () => {
+    const waiting = (offerMs: number) => `worker: { warm: { offer_ms: ${offerMs} } }`;
+    expect([0, 1_000].map((ms) => load(waiting(ms)).worker.warm.offerMs)).toEqual([0, 1_000]);
+    expect(problems(waiting(-1))).toEqual(["worker.warm.offer_ms: must be at least 0"]);
+    expect(problems(waiting(1_001))).toEqual(["worker.warm.offer_ms: must be at most 1000"]);
+  });
+
   it("is refused with line and column where it is not YAML, or says a key twice, or has an unknown tag", () => {
     expect(problems("server: [")).toEqual([expect.stringMatching(/^bailiff\.yaml:1:\d+: is not valid YAML/)]);
     expect(problems("data_dir: /a\ndata_dir: /b")).toEqual([expect.stringMatching(/^bailiff\.yaml:2:1: /)]);
