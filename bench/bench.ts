@@ -17,6 +17,7 @@ import { pieces } from "./pieces.js";
 import { policy } from "./policy.js";
 import { profile } from "./profile.js";
 import { queue } from "./queue.js";
+import { routing } from "./routing.js";
 import { scaling } from "./scaling.js";
 import { single } from "./single.js";
 import { throughput } from "./throughput.js";
@@ -30,6 +31,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   policy,
   queue,
   scaling,
+  routing,
 ];
 /** Only by name: it writes into the documentation. */
 const BY_NAME: readonly Benchmark[] = [profile];

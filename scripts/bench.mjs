@@ -11,7 +11,8 @@ const usage = `Usage: npm run bench -- [--only NAME]... [--quick | --full]
 Sets this machine up, measures Bailiff beside what it could be compared with, prints one table and writes it to
 bench/results/ as JSON. docs/performance.md says what the rows mean.
 
-  --only NAME  only this benchmark; may be repeated: single, pieces, throughput, flood, fairness, policy, queue, scaling
+  --only NAME  only this benchmark; may be repeated: single, pieces, throughput, flood, fairness, policy, queue, scaling,
+               routing
   --quick      fewer samples, for a first look (about a minute and a half)
   --full       also the largest queue (100,000 commands)
 `;
