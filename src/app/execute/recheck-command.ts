@@ -42,15 +42,20 @@ export function createRecheckCommand(deps: {
   readonly graceMs: number;
 }): (record: CommandRecord) => Promise<Recheck> {
   return async (record) => {
-    const session = await deps.sessions.get(record.tenant, record.sessionId);
+    // At once: neither depends on the other, and a waiting container makes each wait show.
+    const [sought, found] = await Promise.allSettled([
+      deps.sessions.get(record.tenant, record.sessionId),
+      deps.workspaces.locate(record.tenant, record.workspaceId),
+    ]);
+    if (sought.status === "rejected") throw sought.reason;
+    const session = sought.value;
     if (session === null) return refuse("the session is gone");
-    let located: { path: string; identity: string; uid: number; gid: number };
-    try {
-      located = await deps.workspaces.locate(record.tenant, record.workspaceId);
-    } catch (error) {
+    if (found.status === "rejected") {
+      const error: unknown = found.reason;
       if (error instanceof WorkspaceFault && error.code !== "io") return refuse(error.message);
       throw error;
     }
+    const located = found.value;
     const {
       decision,
       profile,
