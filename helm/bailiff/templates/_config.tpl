@@ -66,6 +66,11 @@
 {{- end -}}
 {{- end -}}
 
+{{/* Where traces go; empty where none are made. */}}
+{{- define "bailiff.collector" -}}
+{{- dig "telemetry" "otlp_endpoint" "" .Values.config | default "" -}}
+{{- end -}}
+
 {{- define "bailiff.redisUrl" -}}
 redis://:$(REDIS_PASSWORD)@{{ include "bailiff.fullname" . }}-redis:6379/0
 {{- end -}}

@@ -78,6 +78,9 @@ bailiff.dev/pool: {{ .pool.name }}
 {{- if and (eq $pool.autoscaling.mode "keda") (not $.Values.redis.bundled.enabled) (not $.Values.redis.external.address) -}}
 {{- fail "redis.external.address: KEDA must be told where an external Redis is" -}}
 {{- end -}}
+{{- if and $pool.autoscaling.hpa.metrics $pool.autoscaling.hpa.queueMetric.name -}}
+{{- fail (printf "pools: the pool %q has both autoscaling.hpa.queueMetric and hpa.metrics" .name) -}}
+{{- end -}}
 {{- if gt (int $pool.autoscaling.minReplicas) (int $pool.autoscaling.maxReplicas) -}}
 {{- fail (printf "pools: the pool %q has autoscaling.minReplicas above maxReplicas" .name) -}}
 {{- end -}}
@@ -87,6 +90,9 @@ bailiff.dev/pool: {{ .pool.name }}
 {{- end -}}
 {{- if and .Values.networkPolicy.enabled (not .Values.redis.bundled.enabled) (not .Values.redis.external.egress) -}}
 {{- fail "redis.external.egress: the NetworkPolicy must be told how an external Redis is reached" -}}
+{{- end -}}
+{{- if and .Values.networkPolicy.enabled (include "bailiff.collector" .) (not .Values.networkPolicy.collectorEgress) -}}
+{{- fail "networkPolicy.collectorEgress: the NetworkPolicy must be told how the collector of config.telemetry is reached" -}}
 {{- end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.public) (not .Values.metrics.apiKeySecret.name) -}}
 {{- fail "metrics.apiKeySecret.name: the API's metrics need a key of scope admin, or metrics.public" -}}

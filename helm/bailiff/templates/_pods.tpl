@@ -83,6 +83,10 @@ seccompProfile:
 - name: BAILIFF_REDIS_URL_FILE
   value: /etc/bailiff/secrets/redis/{{ .Values.redis.secret.urlKey }}
 {{- end }}
+{{- if and .Values.secrets.collector.name (include "bailiff.collector" .) }}
+- name: BAILIFF_TELEMETRY_OTLP_AUTHORIZATION_FILE
+  value: /etc/bailiff/secrets/collector/{{ .Values.secrets.collector.key }}
+{{- end }}
 {{- end -}}
 
 {{- define "bailiff.mounts" -}}
@@ -98,6 +102,11 @@ seccompProfile:
 {{- if not .Values.redis.bundled.enabled }}
 - name: redis-url
   mountPath: /etc/bailiff/secrets/redis
+  readOnly: true
+{{- end }}
+{{- if and .Values.secrets.collector.name (include "bailiff.collector" .) }}
+- name: collector
+  mountPath: /etc/bailiff/secrets/collector
   readOnly: true
 {{- end }}
 - name: data
@@ -142,6 +151,14 @@ seccompProfile:
     defaultMode: 292 # 0444
     items:
       - { key: {{ .Values.redis.secret.urlKey }}, path: {{ .Values.redis.secret.urlKey }} }
+{{- end }}
+{{- if and .Values.secrets.collector.name (include "bailiff.collector" .) }}
+- name: collector
+  secret:
+    secretName: {{ .Values.secrets.collector.name }}
+    defaultMode: 292 # 0444
+    items:
+      - { key: {{ .Values.secrets.collector.key }}, path: {{ .Values.secrets.collector.key }} }
 {{- end }}
 - name: data
   emptyDir: {}

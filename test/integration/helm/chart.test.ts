@@ -45,6 +45,7 @@ const GIVEN = {
     "bailiff-evidence",
     "bailiff-redis",
     "bailiff-webhooks",
+    "bailiff-collector",
     "bailiff-metrics",
     "bailiff-test",
     "managed-redis",
@@ -121,9 +122,11 @@ function configOf(row: Rendered, container: Container): Config {
     readSecret: (path) =>
       path.includes("webhooks")
         ? "w".repeat(40)
-        : path.includes("redis")
-          ? "rediss://:p@redis.example.com:6380/2"
-          : "",
+        : path.includes("collector")
+          ? "Bearer of-the-collector"
+          : path.includes("redis")
+            ? "rediss://:p@redis.example.com:6380/2"
+            : "",
   });
 }
 
@@ -534,6 +537,29 @@ describe("selectors and ports", () => {
     expect(problems.map(({ owner }) => owner.metadata.name)).toEqual([]);
   });
 
+  it("lets API and workers, and nothing else, reach the collector, and only where there is one", () => {
+    const problems = inEveryRow((row) => {
+      const reaching = ofKind(row, "NetworkPolicy")
+        .filter((policy) => JSON.stringify(policy.spec?.["egress"] ?? []).includes('"port":4318'))
+        .map(({ metadata }) => metadata.name);
+      const isTraced = workersOf(row).map(
+        (pod) => configOf(row, containerOf(pod, "worker")).telemetry.otlpEndpoint !== null,
+      );
+      const wanted = isTraced[0] === true ? ["release-bailiff-api", "release-bailiff-worker"] : [];
+      return [JSON.stringify(reaching) === JSON.stringify(wanted) ? null : reaching.join()];
+    });
+    expect(problems).toEqual([]);
+    const traced = rows.filter(({ values }) => values.startsWith("queue-metric"));
+    expect(traced.length).toBeGreaterThan(0);
+    for (const row of traced)
+      for (const pod of row.pods.filter(({ labels }) =>
+        ["api", "worker"].includes(labels["app.kubernetes.io/component"] ?? ""),
+      ))
+        expect(
+          configOf(row, containerOf(pod, isWorker(pod) ? "worker" : "api")).telemetry.otlpAuthorization,
+        ).toBe("Bearer of-the-collector");
+  });
+
   it("lets no rule of a policy reach everything, nor the metadata address", () => {
     const problems = inEveryRow((row) =>
       ofKind(row, "NetworkPolicy").flatMap((policy) => {
@@ -806,7 +832,9 @@ describe("scaling", () => {
   });
 
   it("scales without KEDA by the CPU of the engine, below whose cgroup commands run", () => {
-    const scalers = rows.flatMap((row) => ofKind(row, "HorizontalPodAutoscaler"));
+    const scalers = rows
+      .filter(({ values }) => !values.startsWith("queue-metric"))
+      .flatMap((row) => ofKind(row, "HorizontalPodAutoscaler"));
     const ofWorkers = scalers.filter(
       ({ metadata }) => metadata.labels?.["app.kubernetes.io/component"] === "worker",
     );
@@ -815,6 +843,30 @@ describe("scaling", () => {
       expect(scaler.spec?.["metrics"]).toMatchObject([
         { containerResource: { container: "engine", name: "cpu" } },
       ]);
+  });
+
+  it("scales without KEDA by the entries of each pool's queue, which Bailiff exports, divided by the worker's concurrency", () => {
+    const scaled = rows
+      .filter(({ values }) => values.startsWith("queue-metric"))
+      .flatMap((row) =>
+        workersOf(row).map((pod) => ({ row, pod, pool: pod.labels["bailiff.dev/pool"] ?? "" })),
+      );
+    expect(new Set(scaled.map(({ pool }) => pool))).toEqual(new Set(["default", "small"]));
+    for (const { row, pod, pool } of scaled) {
+      const scaler = named(row, "HorizontalPodAutoscaler", pod.owner.metadata.name);
+      const more = pool === "small" ? { service: "release-bailiff-api" } : {};
+      const { worker } = configOf(row, containerOf(pod, "worker"));
+      expect(scaler?.spec?.["metrics"]).toEqual([
+        {
+          type: "External",
+          external: {
+            metric: { name: "bailiff_queue_entries", selector: { matchLabels: { pool, ...more } } },
+            target: { type: "AverageValue", averageValue: String(worker.concurrency) },
+          },
+        },
+      ]);
+    }
+    expect(METRIC_TABLE["bailiff_queue_entries"]).toMatchObject({ kind: "gauge", labels: ["pool", "state"] });
   });
 
   it("asks for nothing of KEDA or Prometheus where the values do not", () => {
@@ -929,6 +981,8 @@ describe("values that can't be meant", () => {
     ["pools[0].replicaz=2", /replicaz/],
     ["config.limits.hard_timeout=5", /hard_timeout\b/],
     ["config.limits.grace_ms=99", /grace_ms/],
+    // Secrets are taken by reference alone.
+    ['config.telemetry={"otlp_authorization":"s3cr3t"}', /otlp_authorization/],
     // What the chart decides itself.
     ['config.redis={"url":"redis://x"}', /config.*redis/],
     ['api.replicas="two"', /api[./]replicas/],
@@ -1000,6 +1054,18 @@ describe("values that can't be meant", () => {
       /redis.external.address/,
     ],
     ["scraping the API without a key", ["metrics.serviceMonitor.enabled=true"], /metrics.apiKeySecret.name/],
+    [
+      "a collector that no policy lets reach",
+      ['config.telemetry.otlp_endpoint="http://collector:4318"'],
+      /networkPolicy.collectorEgress/,
+    ],
+    [
+      "two sets of metrics to scale by",
+      [
+        'worker.autoscaling.hpa={"queueMetric":{"name":"bailiff_queue_entries"},"metrics":[{"type":"External"}]}',
+      ],
+      /both autoscaling.hpa.queueMetric and hpa.metrics/,
+    ],
     ["bounds the wrong way round", ["worker.autoscaling.minReplicas=20"], /minReplicas above maxReplicas/],
     [
       "a policy of one's own without files",

@@ -28,6 +28,7 @@ const OF_THE_CHART = [
   "auth.keys_file",
   "webhooks.secret",
   "evidence.signing_key_file",
+  "telemetry.otlp_authorization",
 ];
 
 /** A profile as a pool has it: its pool is clear, a loaded image may have no name, and an engine has one network at most. */
