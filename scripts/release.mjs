@@ -9,7 +9,7 @@ import { createDockerClient } from "./setup/docker-client.mjs";
 import { root } from "./setup/paths.mjs";
 import { prepare } from "./setup/prepare.mjs";
 import { createProgress } from "./setup/progress.mjs";
-import { ensureSandboxVariant } from "./setup/sandbox-image.mjs";
+import { ensureCompilerImage } from "./setup/sandbox-image.mjs";
 import { describeModules, ensureServiceImages } from "./setup/service-images.mjs";
 import { printFailure, SetupError } from "./setup/setup-error.mjs";
 
@@ -50,17 +50,13 @@ async function release({ isDry }) {
 
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true });
-  const { dockerHost } = await prepare(progress, { build: true });
+  const { dockerHost, sandboxImageId } = await prepare(progress, { build: true });
   const docker = await createDockerClient(dockerHost);
   const labels = { "org.opencontainers.image.revision": revision };
   const ids = await ensureServiceImages(docker, progress, { tag: version, labels });
-  ids["bailiff-sandbox"] = await ensureSandboxVariant(docker, progress, `bailiff-sandbox:${version}`, []);
-  ids["bailiff-sandbox-gcc"] = await ensureSandboxVariant(
-    docker,
-    progress,
-    `bailiff-sandbox-gcc:${version}`,
-    ["gcc", "libc6-dev"],
-  );
+  ids["bailiff-sandbox"] = sandboxImageId;
+  ids["bailiff-sandbox-gcc"] = (await ensureCompilerImage(docker, progress)).id;
+  for (const image of sandboxes) await docker.must(["tag", ids[image], `${image}:${version}`]);
   await must("npm", ["pack", "--silent", "--pack-destination", directory], { cwd: root, timeoutMs: 120_000 });
   if (hasChart) {
     // What `helm package` makes: the chart's folder, and nothing around it.

@@ -4,8 +4,9 @@ import { capture } from "./setup/command.mjs";
 import { root } from "./setup/paths.mjs";
 import { auditVerdict, findFaults } from "./supply-chain/judge.mjs";
 
-/** The lock files of everything that is installed: the project, and the Node.js of its image. */
-const lockedFolders = [".", "images/node"];
+/** The lock files of everything that is installed: the project, the Node.js of the images, and the sandbox's npm. */
+const sandboxFolder = "images/sandbox/npm";
+const lockedFolders = [".", "images/node", sandboxFolder];
 
 const AUDIT_LIMIT_MS = 60_000;
 
@@ -16,7 +17,8 @@ let packages = 0;
 for (const folder of lockedFolders) {
   const lock = await readJson(folder, "package-lock.json");
   packages += Object.keys(lock.packages).length - 1;
-  for (const fault of findFaults(await readJson(folder, "package.json"), lock))
+  const manifest = await readJson(folder, "package.json");
+  for (const fault of findFaults(manifest, lock, { isSandbox: folder === sandboxFolder }))
     faults.push(`${folder}: ${fault}`);
 }
 for (const fault of faults) process.stdout.write(`FAIL  ${fault}\n`);

@@ -1,13 +1,18 @@
 import { createHash } from "node:crypto";
-import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findBaseImage } from "./base-image.mjs";
 import { buildImage, inspectImage, removeBuildStages, writeAptConfiguration } from "./image-build.mjs";
+import { hashFiles } from "./inputs.mjs";
+import { copyLockedNode, copyLockedNpm } from "./locked-node.mjs";
 import { root, statePath } from "./paths.mjs";
 
 /** The tag of the locally built sandbox image; profiles pin the image's id, not this tag. */
 const sandboxTag = "bailiff-sandbox:dev";
+
+const compilerTag = "bailiff-sandbox-gcc:dev";
+const compilerPackages = ["gcc", "libc6-dev"];
 
 const sourceDirectory = join(root, "images", "sandbox");
 
@@ -22,7 +27,7 @@ export async function ensureSandboxImage(docker, progress) {
     progress.ready("Sandbox image", `${sandboxTag} ${built.id.slice(7, 19)}`);
   } else {
     const base = await findBaseImage(docker, progress);
-    await progress.step("Sandbox image: installing the tools", "1 to 2 minutes, once", () =>
+    await progress.step("Sandbox image: installing the tools", "1 to 3 minutes, once", () =>
       build(docker, base, inputs),
     );
     built = await inspectImage(docker, sandboxTag);
@@ -34,30 +39,24 @@ export async function ensureSandboxImage(docker, progress) {
   return { image: sandboxTag, id: built.id };
 }
 
-/**
- * Makes sure that the sandbox image is there under another tag, with more packages. The image without them has to be
- * there already.
- */
-export async function ensureSandboxVariant(docker, progress, tag, packages) {
-  if (packages.length === 0) {
-    await docker.must(["tag", sandboxTag, tag]);
-    return (await inspectImage(docker, tag)).id;
-  }
-  const inputs = `${await hashInputs()}-${packages.join("-")}`;
-  if ((await inspectImage(docker, tag))?.inputs !== inputs) {
+/** Makes sure that the sandbox image with a C compiler in it is there and current; gives its name and id. */
+export async function ensureCompilerImage(docker, progress) {
+  const inputs = `${await hashInputs()}-${compilerPackages.join("-")}`;
+  if ((await inspectImage(docker, compilerTag))?.inputs !== inputs) {
     const base = await findBaseImage(docker, progress);
-    await progress.step(`Image ${tag}: installing the tools`, "1 to 2 minutes", () =>
-      build(docker, base, inputs, { tag, packages }),
+    await progress.step("Sandbox image with gcc: installing the tools", "2 to 3 minutes", () =>
+      build(docker, base, inputs, { tag: compilerTag, packages: compilerPackages }),
     );
   }
-  return (await inspectImage(docker, tag)).id;
+  const { id } = await inspectImage(docker, compilerTag);
+  progress.ready("Sandbox image with gcc", `${compilerTag} ${id.slice(7, 19)}`);
+  return { image: compilerTag, id };
 }
 
 async function hashInputs() {
-  const hash = createHash("sha256");
-  for (const name of ["Dockerfile", "packages.txt"]) hash.update(await readFile(join(sourceDirectory, name)));
-  hash.update(process.env.SANDBOX_BASE_IMAGE ?? "");
-  return hash.digest("hex");
+  const files = await hashFiles(["images/sandbox", "images/node", "scripts/setup/locked-node.mjs"]);
+  const base = process.env.SANDBOX_BASE_IMAGE ?? "";
+  return base === "" ? files : `${files}-${createHash("sha256").update(base).digest("hex").slice(0, 12)}`;
 }
 
 async function build(docker, base, inputs, { tag = sandboxTag, packages = [] } = {}) {
@@ -66,6 +65,11 @@ async function build(docker, base, inputs, { tag = sandboxTag, packages = [] } =
     for (const name of ["Dockerfile", "packages.txt"]) {
       await copyFile(join(sourceDirectory, name), join(context, name));
     }
+    const local = join(context, "local");
+    await mkdir(join(local, "bin"), { recursive: true });
+    await mkdir(join(local, "lib", "node_modules"), { recursive: true });
+    await copyLockedNode(join(local, "bin", "node"));
+    await copyLockedNpm(join(local, "lib", "node_modules", "npm"));
     await writeAptConfiguration(context, base);
     await buildImage(docker, {
       tag,

@@ -18,6 +18,7 @@ import { buildInputs } from "./build.mjs";
 import { must } from "./command.mjs";
 import { buildImage, inspectImage, removeBuildStages, writeAptConfiguration } from "./image-build.mjs";
 import { hashFiles } from "./inputs.mjs";
+import { copyLockedNode } from "./locked-node.mjs";
 import { root } from "./paths.mjs";
 
 /** Every image of the service: what it is made from, and how its build context is assembled. */
@@ -65,9 +66,12 @@ export async function ensureServiceImages(docker, progress, { tag = "dev", label
   const ids = {};
   for (const image of images) {
     const reference = `${image.name}:${tag}`;
-    const files = await hashFiles(["scripts/setup/service-images.mjs", "images/parts", ...image.inputs], {
-      skip: ["build", "test"],
-    });
+    const files = await hashFiles(
+      ["scripts/setup/service-images.mjs", "scripts/setup/locked-node.mjs", "images/parts", ...image.inputs],
+      {
+        skip: ["build", "test"],
+      },
+    );
     const inputs = `${files}-${baseId.replace("sha256:", "").slice(0, 12)}`;
     let built = await inspectImage(docker, reference);
     if (built?.inputs === inputs) {
@@ -113,11 +117,7 @@ async function assembleBailiff(context) {
   await copy("images/bailiff/Dockerfile", join(context, "Dockerfile"));
   await copy("images/parts/collect.sh", join(context, "collect.sh"));
   await copyAccounts(files);
-  await copyFile(
-    await installNode(join(context, "node")),
-    await made(join(files, "usr", "local", "bin", "node")),
-  );
-  await rm(join(context, "node"), { recursive: true });
+  await copyLockedNode(await made(join(files, "usr", "local", "bin", "node")));
   await copy("images/bailiff/bailiff.js", join(files, "usr", "local", "bin", "bailiff"), 0o755);
   for (const name of ["healthcheck.mjs", "prepare.mjs"])
     await copy(`images/bailiff/${name}`, join(home, name));
@@ -183,17 +183,6 @@ async function copyAccounts(files) {
   for (const name of ["passwd", "group"]) {
     await copy(`images/parts/${name}`, await made(join(files, "etc", name)));
   }
-}
-
-/** Installs the Node.js that images/node pins for this machine's processor; gives the path of its program. */
-async function installNode(directory) {
-  await cp(join(root, "images", "node"), directory, { recursive: true });
-  await must(
-    "npm",
-    ["ci", "--ignore-scripts", "--engine-strict=false", "--prefer-offline", "--no-audit", "--no-fund"],
-    { cwd: directory, timeoutMs: 600_000 },
-  );
-  return join(directory, "node_modules", `node-linux-${process.arch}`, "bin", "node");
 }
 
 /** The production packages of the lock file as a CycloneDX document; the same lock gives the same text. */
