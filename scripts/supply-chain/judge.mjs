@@ -18,7 +18,7 @@ const toolLicences = new Set([...shippedLicences, "CC0-1.0", "MPL-2.0", "Python-
 /** Licences of programs that are put into the sandbox image as they are, like those of Debian. */
 const sandboxLicences = new Set([...toolLicences, "Artistic-2.0", "CC-BY-3.0"]);
 
-/** What a lock file does not say but the package's own licence file does. */
+/** What a lock file does not say but the package itself does. */
 const licencesByHand = {
   buildcheck: "MIT",
   "cpu-features": "MIT",

@@ -46,3 +46,18 @@ export function outgrows(
     inodes: Math.max(limits.inodes, start.inodes),
   });
 }
+
+/**
+ * Whether an archive is too much for its workspace: it would make it larger, and larger than a limit. `added` is what the archive
+ * takes by itself, `givenBack` what goes where it takes a place.
+ */
+export function overfills(
+  before: WorkspaceUse,
+  added: WorkspaceUse,
+  givenBack: WorkspaceUse,
+  limits: WorkspaceUse,
+): WorkspaceExcess | null {
+  const growth = { bytes: added.bytes - givenBack.bytes, inodes: added.inodes - givenBack.inodes };
+  if (growth.bytes > 0 && before.bytes + growth.bytes > limits.bytes) return "workspace_bytes";
+  return growth.inodes > 0 && before.inodes + growth.inodes > limits.inodes ? "workspace_inodes" : null;
+}

@@ -57,7 +57,11 @@ export async function startApi(
     config.auth.jwt === null ? null : await createJwtAuthenticator({ settings: config.auth.jwt, clock });
   const cancel = createCancelCommand({ commands: stores.commands, queue: stores.queue });
   const enqueue = createEnqueueAdmitted({ queue: stores.queue, log, metrics });
-  const archives = createWorkspaceArchives({ root: config.workspaces.root, workspaces });
+  const archives = createWorkspaceArchives({
+    root: config.workspaces.root,
+    workspaces,
+    limits: { bytes: config.limits.workspaceBytes, inodes: config.limits.workspaceInodes },
+  });
   await archives.removeLeftovers(clock.nowMs() - 2 * config.archives.timeoutMs);
   const pools = () => listProfiles(policy.current(), config.images).map(({ pool }) => pool);
   metrics.readAtScrape("bailiff_queue_entries", createReadQueueEntries({ queue: stores.queue, pools }));

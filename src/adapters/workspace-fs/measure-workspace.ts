@@ -5,7 +5,8 @@ import { codeOf, inside, openDirectory } from "./confined-directory.js";
 
 /** Entries looked at together: waiting for each by itself would take ten times as long. */
 const AT_ONCE = 64;
-const BLOCK_BYTES = 512;
+/** The unit of `blocks` in what lstat says, whatever the file system. */
+export const BLOCK_BYTES = 512;
 /** Each level holds a descriptor. A deeper tree is made to be hidden in, and counts as too many entries. */
 const MAX_DEPTH = 200;
 

@@ -2,9 +2,11 @@ import { randomBytes } from "node:crypto";
 import { lstat, mkdir, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { ArchiveRefused } from "../../domain/archive/archive-terms.js";
+import { overfills, type WorkspaceExcess, type WorkspaceUse } from "../../domain/workspace-growth.js";
 import type { WorkspaceArchives } from "../../ports/workspace-archives.js";
 import { WorkspaceFault } from "../../ports/workspace-store.js";
 import { codeOf, openDirectory } from "./confined-directory.js";
+import { measureWorkspace } from "./measure-workspace.js";
 import { mergeTree } from "./merge-tree.js";
 import { packTree } from "./pack-tree.js";
 import { removeTree } from "./remove-tree.js";
@@ -34,6 +36,8 @@ export interface ArchiveDirectory extends WorkspaceArchives {
 export function createWorkspaceArchives(deps: {
   readonly root: string;
   readonly workspaces: Pick<WorkspaceDirectory, "locate">;
+  /** Of one workspace; an archive that would make it larger than that is refused. */
+  readonly limits: WorkspaceUse;
 }): ArchiveDirectory {
   const incoming = join(deps.root, INCOMING);
   const trash = join(deps.root, TRASH);
@@ -58,7 +62,17 @@ export function createWorkspaceArchives(deps: {
       try {
         await mkdir(staging, { mode: 0o700 });
         const receipt = await stageArchive(staging, { uid, gid }, chunks, limits);
-        await mergeInto(path, identity, staging);
+        await mergeInto(path, identity, staging, async (givenBack) => {
+          // What is over the limit by itself need not be measured further; directories given back count in both.
+          const bound = {
+            bytes: deps.limits.bytes + givenBack.bytes,
+            inodes: deps.limits.inodes + givenBack.inodes,
+          };
+          const added = await measureWorkspace(staging, bound);
+          const before = await measureWorkspace(path, bound);
+          const excess = overfills(before, added, givenBack, deps.limits);
+          if (excess !== null) throw tooMuch(excess, deps.limits);
+        });
         return receipt;
       } catch (error) {
         throw isSystemError(error) ? faultOf(error) : error;
@@ -86,16 +100,27 @@ export function createWorkspaceArchives(deps: {
 }
 
 /** Throws where another directory has the workspace's path by now: what came in was meant for the one that was deleted. */
-async function mergeInto(path: string, identity: string, staging: string): Promise<void> {
+async function mergeInto(
+  path: string,
+  identity: string,
+  staging: string,
+  permit: (givenBack: WorkspaceUse) => Promise<void>,
+): Promise<void> {
   const workspace = await openDirectory(path).catch((error: unknown) => {
     throw codeOf(error) === "ENOENT" ? missing() : error;
   });
   try {
     if (identityOf(await workspace.stat()) !== identity) throw missing();
-    await mergeTree(staging, workspace);
+    await mergeTree(staging, workspace, permit);
   } finally {
     await workspace.close();
   }
+}
+
+function tooMuch(excess: WorkspaceExcess, limits: WorkspaceUse): ArchiveRefused {
+  const limit =
+    excess === "workspace_bytes" ? `${limits.bytes} bytes` : `${limits.inodes} files, links and directories`;
+  return new ArchiveRefused("too_large", `with it the workspace would pass limits.${excess} (${limit})`);
 }
 
 /** Whether the file system refused, and not the archive, its sender or a bug. */

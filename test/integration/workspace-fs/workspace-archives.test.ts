@@ -23,6 +23,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { measureWorkspace } from "../../../src/adapters/workspace-fs/measure-workspace.js";
 import { resolveFacts } from "../../../src/adapters/workspace-fs/resolve-facts.js";
 import {
   type ArchiveDirectory,
@@ -30,6 +31,7 @@ import {
 } from "../../../src/adapters/workspace-fs/workspace-archives.js";
 import { createWorkspaceDirectory } from "../../../src/adapters/workspace-fs/workspace-directory.js";
 import { type ArchiveLimits, ArchiveRefused } from "../../../src/domain/archive/archive-terms.js";
+import type { WorkspaceUse } from "../../../src/domain/workspace-growth.js";
 import { paxEntry, piecesOf, type RawEntry, rawEntry, rawTar } from "../../support/tar-bytes.js";
 
 const exec = promisify(execFile);
@@ -42,11 +44,14 @@ const LIMITS: ArchiveLimits = {
   maxDepth: 8,
 };
 
+const PLENTY: WorkspaceUse = { bytes: 1 << 30, inodes: 1_000_000 };
+
 let base: string;
 let root: string;
 let outside: string;
 let workspace: string;
 let archives: ArchiveDirectory;
+let bounded: (limits: WorkspaceUse) => ArchiveDirectory;
 
 beforeEach(async () => {
   base = await mkdtemp(join(tmpdir(), "bailiff-tar-"));
@@ -63,7 +68,8 @@ beforeEach(async () => {
     runnerGid: RUNNER.gid,
     resolveFacts,
   });
-  archives = createWorkspaceArchives({ root, workspaces });
+  bounded = (limits) => createWorkspaceArchives({ root, workspaces, limits });
+  archives = bounded(PLENTY);
   await workspaces.ensure("acme", "app", 0);
   await workspaces.ensure("acme", "other", 0);
   workspace = join(root, "acme", "app");
@@ -643,6 +649,43 @@ describe("a workspace that is sent", () => {
         for await (const _ of source);
       }),
     ).rejects.toThrow("shrank");
+  });
+});
+
+describe("a workspace's own limits", () => {
+  const files = (...names: string[]) =>
+    rawTar(...names.map((name) => ({ name, body: Buffer.alloc(65_536, "x") })));
+  const put = (limits: WorkspaceUse, bytes: Buffer) =>
+    bounded(limits).receive("acme", "app", piecesOf(bytes, 65_536), LIMITS);
+
+  it("hold for what archives bring in: at the limit it is taken, above it nothing is put in place", async () => {
+    await archives.receive("acme", "other", piecesOf(files("d/a", "d/b", "c"), 65_536), LIMITS);
+    const full = await measureWorkspace(join(root, "acme", "other"), PLENTY);
+    await receive(files("d/a"));
+    for (const [limits, message] of [
+      [{ ...full, bytes: full.bytes - 1 }, `limits.workspace_bytes (${full.bytes - 1} bytes)`],
+      [
+        { ...full, inodes: full.inodes - 1 },
+        `limits.workspace_inodes (${full.inodes - 1} files, links and directories)`,
+      ],
+    ] as const) {
+      await expect(put(limits, files("d/a", "d/b", "c"))).rejects.toMatchObject({
+        kind: "too_large",
+        message: `with it the workspace would pass ${message}`,
+      });
+      expect(await readdir(workspace, { recursive: true })).toEqual(["d", "d/a"]);
+      expect(await readdir(join(root, ".incoming"))).toEqual([]);
+    }
+    // What is there already is replaced and counts once, also when all of it is sent again.
+    await put(full, files("d/a", "d/b", "c"));
+    await put(full, files("d/a", "d/b", "c"));
+    expect(await measureWorkspace(workspace, PLENTY)).toEqual(full);
+  });
+
+  it("let an archive in that makes a workspace smaller which is over them", async () => {
+    await receive(files("a", "b"));
+    await put({ bytes: 8_192, inodes: 1 }, rawTar({ name: "a", body: "small" }));
+    expect(await readFile(join(workspace, "a"), "utf8")).toBe("small");
   });
 });
 
