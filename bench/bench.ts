@@ -18,8 +18,10 @@ import { policy } from "./policy.js";
 import { profile } from "./profile.js";
 import { queue } from "./queue.js";
 import { routing } from "./routing.js";
+import { runtimes } from "./runtimes.js";
 import { scaling } from "./scaling.js";
 import { single } from "./single.js";
+import { soak } from "./soak.js";
 import { throughput } from "./throughput.js";
 
 const BENCHMARKS: readonly Benchmark[] = [
@@ -32,9 +34,10 @@ const BENCHMARKS: readonly Benchmark[] = [
   queue,
   scaling,
   routing,
+  runtimes,
 ];
-/** Only by name: it writes into the documentation. */
-const BY_NAME: readonly Benchmark[] = [profile];
+/** Only by name: one writes into the documentation, the other is too long for a run that nobody asked for. */
+const BY_NAME: readonly Benchmark[] = [profile, soak];
 
 type Undo = () => Promise<unknown> | unknown;
 
@@ -49,18 +52,14 @@ process.exitCode = await bench(values.only, values.quick ? "quick" : values.full
 
 async function bench(only: readonly string[], size: Size): Promise<number> {
   const wanted = only.flatMap((names) => names.split(","));
-  const unknown = wanted.filter(
-    (name) => ![...BENCHMARKS, ...BY_NAME].some((benchmark) => benchmark.name === name),
-  );
+  const all = [...BENCHMARKS, ...BY_NAME];
+  const unknown = wanted.filter((name) => !all.some((benchmark) => benchmark.name === name));
   if (unknown.length > 0) {
-    const names = [...BENCHMARKS, ...BY_NAME].map((benchmark) => benchmark.name).join(", ");
+    const names = all.map((benchmark) => benchmark.name).join(", ");
     process.stderr.write(`There is no benchmark ${unknown.join(", ")}. There are: ${names}.\n`);
     return 2;
   }
-  const chosen =
-    wanted.length === 0
-      ? BENCHMARKS
-      : [...BENCHMARKS, ...BY_NAME].filter(({ name }) => wanted.includes(name));
+  const chosen = wanted.length === 0 ? BENCHMARKS : all.filter(({ name }) => wanted.includes(name));
   const environment = readTestEnvironment();
   const runId = randomBytes(6).toString("hex");
   const engine = createHandEngine(environment.dockerSocket);

@@ -12,8 +12,9 @@ Sets this machine up, measures Bailiff beside what it could be compared with, pr
 bench/results/ as JSON. docs/performance.md says what the rows mean.
 
   --only NAME  only this benchmark; may be repeated: single, pieces, throughput, flood, fairness, policy, queue, scaling,
-               routing
-  --quick      fewer samples, for a first look (about a minute and a half)
+               routing, runtimes; and, only when named: soak (5,000 commands, at most 40 minutes), profile (draws
+               the flame graph of the documentation)
+  --quick      fewer samples, for a first look (about four minutes)
   --full       also the largest queue (100,000 commands)
 `;
 

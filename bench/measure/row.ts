@@ -10,7 +10,9 @@ export type Unit =
   | "commands"
   | "rounds"
   | "requests"
-  | "connections";
+  | "connections"
+  | "open"
+  | "keys";
 
 /** One line of the table. `baseline` names the row of the same run that `ratio` divides by; its ratio is of medians. */
 export interface Row extends Quantiles {

@@ -27,12 +27,12 @@ async function warmStates({
   return { waiting: of("waiting"), starting: of("starting"), leaving: of("leaving") };
 }
 
-/** Prepares an installation; nothing runs yet. */
+/** Prepares an installation; nothing runs yet. `dockerSocket` is that of the engine which `settings` name. */
 export async function createService(
   context: BenchmarkContext,
   settings: Record<string, unknown> = {},
+  dockerSocket = context.environment.dockerSocket,
 ): Promise<Service> {
-  const { dockerSocket } = context.environment;
   const installation = await createInstallation({ server: { port: 0, public_metrics: true }, ...settings });
   context.defer(() => installation.remove());
   const engine = createHandEngine(dockerSocket);
