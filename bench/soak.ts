@@ -32,6 +32,8 @@ const KEPT_KINDS: ReadonlySet<string> = new Set([
   "engines",
   "evidence-key",
   "evidence-tenants",
+  // Streams stay when they are empty.
+  "evidence-outbox",
   "evidence:*:checkpoints",
   "evidence:*:head",
   "lead:evidence",

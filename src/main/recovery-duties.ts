@@ -23,7 +23,13 @@ export function claimToSendMs(config: Config): number {
   return Math.floor(config.worker.leaseMs / 5);
 }
 
-/** What every process does for commands that nobody else looks after: ends the orphaned, queues the forgotten, expires approvals. */
+/** A deployment in which nothing ends any more has to forget as well. */
+const TRIM_MS = 60_000;
+
+/**
+ * What every process does for commands that nobody else looks after: ends the orphaned, queues the forgotten, expires approvals,
+ * takes what is forgotten out of the listings.
+ */
 export function createRecoveryDuties(
   { config, metrics, stores }: Foundation,
   own: {
@@ -57,5 +63,6 @@ export function createRecoveryDuties(
       config.worker.reconcileMs,
       createExpireApprovals({ approvals: stores.approvals, log, metrics }),
     ),
+    duty("trim-listings", TRIM_MS, () => stores.commands.trim()),
   ];
 }

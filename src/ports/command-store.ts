@@ -110,6 +110,8 @@ export interface CommandStore {
   finish(commandId: string, fence: string, result: CommandResult): Promise<boolean>;
   /** The end of a command that never started (`queued` or `awaiting_approval`). False when it was neither. */
   endUnstarted(commandId: string, result: CommandResult): Promise<boolean>;
+  /** Takes commands whose retention is over out of the listings. To be called now and then; answers how many it took out. */
+  trim(): Promise<number>;
   /** Atomic against dispatch: ends it unstarted, or sets the flag and tells the worker. */
   requestCancel(commandId: string, unstartedResult: CommandResult): Promise<CancelAnswer>;
   /**

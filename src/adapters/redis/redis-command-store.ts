@@ -58,7 +58,7 @@ export function createRedisCommandStore(deps: {
   const { redis, keys, retention, scripts } = deps;
   let nextTrimAtMs = 0;
 
-  /** Trimming rides on the ends of commands: what ends makes what has to be trimmed. */
+  /** Trimming rides on the ends of commands too: a busy deployment has more to trim than a round should find. */
   const trimSometimes = () => {
     const nowMs = deps.clock.nowMs();
     if (nowMs < nextTrimAtMs) return;
@@ -204,6 +204,8 @@ export function createRedisCommandStore(deps: {
         "missing",
       )) as CancelAnswer;
     },
+
+    trim: () => trimListings(redis, keys),
 
     waitForEnd: waiters.wait,
 

@@ -1,7 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { createBullmqQueueConsumer } from "../../../src/adapters/redis/bullmq-queue-consumer.js";
-import { createKeys } from "../../../src/adapters/redis/keys.js";
-import { trimListings } from "../../../src/adapters/redis/retention.js";
 import {
   aCompletedResult,
   admitQueued,
@@ -54,7 +52,7 @@ it("leaves nothing of ended commands when their retention is over, and all of on
   }
   await until(async () => (await redis.exists(`{bailiff:${fixture.deployment}}:closed`)) === 1);
   await until(async () => {
-    await trimListings(redis, createKeys(fixture.deployment));
+    await commands.trim();
     return (await keysOf(fixture)).length === whileOpen.length;
   });
   expect(await keysOf(fixture)).toEqual(whileOpen);
@@ -63,10 +61,10 @@ it("leaves nothing of ended commands when their retention is over, and all of on
 
   await commands.endUnstarted(open.record.id, CANCELLED);
   await until(async () => {
-    await trimListings(redis, createKeys(fixture.deployment));
+    await commands.trim();
     return (await commands.get(open.record.id)) === null;
   });
-  await trimListings(redis, createKeys(fixture.deployment));
+  await commands.trim();
   const left = (await keysOf(fixture)).filter((name) => !before.includes(name));
   // What no writer of evidence has taken yet stays until one does.
   expect(left).toEqual(["evidence-outbox", "pool:default:fair", "tenant:acme:usage"]);
