@@ -39,6 +39,8 @@ const BENCHMARKS: readonly Benchmark[] = [
 /** Only by name: one writes into the documentation, the other is too long for a run that nobody asked for. */
 const BY_NAME: readonly Benchmark[] = [profile, soak];
 
+const MOST_MINUTES = 24 * 60;
+
 type Undo = () => Promise<unknown> | unknown;
 
 const { values } = parseArgs({
@@ -46,11 +48,21 @@ const { values } = parseArgs({
     only: { type: "string", multiple: true, default: [] },
     quick: { type: "boolean", default: false },
     full: { type: "boolean", default: false },
+    minutes: { type: "string" },
   },
 });
-process.exitCode = await bench(values.only, values.quick ? "quick" : values.full ? "full" : "normal");
+process.exitCode = await bench(
+  values.only,
+  values.quick ? "quick" : values.full ? "full" : "normal",
+  values.minutes,
+);
 
-async function bench(only: readonly string[], size: Size): Promise<number> {
+async function bench(only: readonly string[], size: Size, atMost: string | undefined): Promise<number> {
+  const minutes = atMost === undefined ? null : Number(atMost);
+  if (minutes !== null && !(minutes > 0 && minutes <= MOST_MINUTES)) {
+    process.stderr.write(`--minutes takes a number above 0 and up to ${MOST_MINUTES}.\n`);
+    return 2;
+  }
   const wanted = only.flatMap((names) => names.split(","));
   const all = [...BENCHMARKS, ...BY_NAME];
   const unknown = wanted.filter((name) => !all.some((benchmark) => benchmark.name === name));
@@ -93,7 +105,14 @@ async function bench(only: readonly string[], size: Size): Promise<number> {
   let failed = false;
   for (const benchmark of chosen) {
     const say = (text: string) => process.stderr.write(`  ${benchmark.name}: ${text}\n`);
-    const context: BenchmarkContext = { size, environment, runId, say, defer: (undo) => undone.push(undo) };
+    const context: BenchmarkContext = {
+      size,
+      minutes,
+      environment,
+      runId,
+      say,
+      defer: (undo) => undone.push(undo),
+    };
     const beganMs = performance.now();
     process.stderr.write(`▸ ${benchmark.name}: ${benchmark.title}\n`);
     try {

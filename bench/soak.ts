@@ -14,7 +14,7 @@ const CALLERS = 4;
 const TENANTS = ["acme", "rival", "third"];
 const WORKSPACES = ["main", "other"];
 const TELL_EVERY_MS = 30_000;
-/** Of all commands, before anything is sampled: code is compiled, pools and buffers get their size. */
+/** Of all commands, or of the time, before anything is sampled: code is compiled, pools and buffers get their size. */
 const WARM_UP_SHARE = 0.2;
 /** The shortest that a configuration may say, so that a soak sees more than one. */
 const RETENTION_MS = 60_000;
@@ -64,7 +64,8 @@ export const soak: Benchmark = {
   title: `${CALLERS} callers in ${TENANTS.length * WORKSPACES.length} workspaces, commands of every kind; medians of the first and the last quarter`,
   async run(context) {
     const isQuick = context.size === "quick";
-    const [atMost, forMs, sampleEveryMs] = isQuick ? [300, 300_000, 2_000] : [5_000, 2_400_000, 10_000];
+    const [atMost, ownMs, sampleEveryMs] = isQuick ? [300, 300_000, 2_000] : [5_000, 2_400_000, 10_000];
+    const forMs = context.minutes === null ? ownMs : context.minutes * 60_000;
     const redis = await startRedisServer();
     context.defer(() => redis.stop());
     const meter = createRedisMeter(redis.url);
@@ -103,12 +104,14 @@ export const soak: Benchmark = {
     });
     const atFirst = await sample();
     let over = false;
+    const beganMs = performance.now();
     const watching = (async () => {
       let toldMs = performance.now();
       while (!over) {
         await new Promise((resolve) => setTimeout(resolve, sampleEveryMs));
         if (over) break;
-        if (done >= atMost * WARM_UP_SHARE) samples.push(await sample());
+        if (done >= atMost * WARM_UP_SHARE || performance.now() - beganMs > forMs * WARM_UP_SHARE)
+          samples.push(await sample());
         if (performance.now() - toldMs < TELL_EVERY_MS) continue;
         toldMs = performance.now();
         context.say(`${done} of ${atMost} commands`);

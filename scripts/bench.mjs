@@ -6,7 +6,7 @@ import { prepare } from "./setup/prepare.mjs";
 import { createProgress } from "./setup/progress.mjs";
 import { printFailure, SetupError } from "./setup/setup-error.mjs";
 
-const usage = `Usage: npm run bench -- [--only NAME]... [--quick | --full]
+const usage = `Usage: npm run bench -- [--only NAME]... [--quick | --full] [--minutes N]
 
 Sets this machine up, measures Bailiff beside what it could be compared with, prints one table and writes it to
 bench/results/ as JSON. docs/performance.md says what the rows mean.
@@ -15,6 +15,7 @@ bench/results/ as JSON. docs/performance.md says what the rows mean.
                routing, runtimes; and, only when named: soak (5,000 commands, at most 40 minutes), profile (draws
                the flame graph of the documentation)
   --quick      fewer samples, for a first look (about four minutes)
+  --minutes N  the longest that soak submits commands (40 when not given)
   --full       also the largest queue (100,000 commands)
 `;
 
@@ -52,6 +53,7 @@ function readOptions(args) {
         only: { type: "string", multiple: true },
         quick: { type: "boolean" },
         full: { type: "boolean" },
+        minutes: { type: "string" },
         help: { type: "boolean", short: "h" },
       },
     }).values;

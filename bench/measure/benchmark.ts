@@ -7,6 +7,8 @@ export type Size = "quick" | "normal" | "full";
 /** What every benchmark works with. */
 export interface BenchmarkContext {
   readonly size: Size;
+  /** How long a benchmark that runs for long may take at most; null leaves it to the benchmark. */
+  readonly minutes: number | null;
   readonly environment: TestEnvironment;
   /** Marks every container of this run that a benchmark makes by hand. */
   readonly runId: string;

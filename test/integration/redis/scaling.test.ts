@@ -17,6 +17,7 @@ let fleet: Fleet;
 beforeAll(async () => {
   plane = await createControlPlane({
     size: "quick",
+    minutes: null,
     environment: readTestEnvironment(),
     runId: "scaling",
     say: () => undefined,
