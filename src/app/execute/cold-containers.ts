@@ -25,7 +25,7 @@ export interface ColdContainers extends ContainerLease {
 /**
  * Builds a cold lease over the runtime. An engine asked for many containers at once makes each of them slower and none
  * of them sooner, until all miss their deadlines; so at most `startsAtOnce` are being made, and the others wait here,
- * where no deadline of the engine runs. Of those, at most half are made ahead.
+ * where no deadline of the engine runs, and where a tenant with many makes no other wait for all of them. Of those, at most half are made ahead.
  */
 export function createColdContainers(deps: {
   readonly runtime: ContainerRuntime;
@@ -81,7 +81,7 @@ export function createColdContainers(deps: {
     async acquire(purpose, signal) {
       asked += 1;
       try {
-        const leave = await gate.enter(signal).catch((cause: unknown) => {
+        const leave = await gate.enter(purpose.tenant, signal).catch((cause: unknown) => {
           throw new RuntimeFault(
             "deadline",
             "create",
