@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { access, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { access, chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { debianBill } from "./release/debian-bill.mjs";
@@ -111,6 +111,8 @@ async function save(docker, reference, path) {
   await docker.must(["save", "--output", path, reference], { timeoutMs: 600_000 });
   // Without a time in its header, the same image gives the same file.
   await must("gzip", ["--no-name", path], { timeoutMs: 600_000 });
+  // The client writes for its own user alone; a release is for everybody.
+  await chmod(`${path}.gz`, 0o644);
 }
 
 async function listPackages(docker, image, reference) {
