@@ -32,8 +32,6 @@ const KEPT_KINDS: ReadonlySet<string> = new Set([
   "engines",
   "evidence-key",
   "evidence-tenants",
-  // Streams stay when they are empty.
-  "evidence-outbox",
   "evidence:*:checkpoints",
   "evidence:*:head",
   "lead:evidence",
@@ -50,6 +48,9 @@ const KEPT_KINDS: ReadonlySet<string> = new Set([
   "tenant:*:workspace:*",
   "workers",
 ]);
+
+/** Streams stay when they are empty. */
+const KEPT_EMPTY: ReadonlySet<string> = new Set(["evidence-outbox", "evidence:*:records"]);
 
 interface Sample {
   readonly api: Holding;
@@ -262,6 +263,7 @@ async function kindsOf(redis: Redis, deployment: string): Promise<Map<string, nu
         .replace(/^((?:tenant|evidence|idem\w*):)(?:acme|rival|third)\b/, "$1*")
         .replace(/^(tenant:\*:workspace:).*/, "$1*")
         .replace(/\b[0-9a-f]{32,}\b/g, "*");
+      if (KEPT_EMPTY.has(kind) && (await redis.xlen(key)) === 0) continue;
       kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
     }
     cursor = next;

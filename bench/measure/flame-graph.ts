@@ -142,7 +142,8 @@ export function flameGraph({ root, busyMs }: CallTree, title: string, perCommand
   draw(root, 0, 0);
   const height = 40 + (depth + 1) * ROW;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="monospace" font-size="11">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="monospace" font-size="11" role="img" aria-labelledby="title">`,
+    `<title id="title">${escaped(title)}</title>`,
     `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
     `<text x="4" y="18" font-size="13">${escaped(title)}: ${(busyMs / perCommand).toFixed(1)} ms of processor time a command</text>`,
     ...boxes,

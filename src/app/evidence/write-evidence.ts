@@ -53,6 +53,8 @@ export function createEvidenceWriter(deps: {
   const { evidence, schedule, log, metrics } = deps;
   /** Tenants whose chain is not signed or not in its file up to the end. */
   const unsettled = new Set<string>();
+  /** Of those, the ones whose file may lack records. */
+  const unmirrored = new Set<string>();
   const reported = new Set<string>();
   let isLeader = false;
   let nextCutAtMs = 0;
@@ -75,6 +77,7 @@ export function createEvidenceWriter(deps: {
     for (const { chained } of records)
       metrics.count("bailiff_evidence_records_total", { kind: chained.record.kind });
     unsettled.add(tenant);
+    unmirrored.add(tenant);
     return true;
   };
 
@@ -124,6 +127,7 @@ export function createEvidenceWriter(deps: {
         log.error({ tenant, err: error }, "evidence could not be written to its file; it is tried again");
         return false;
       });
+      if (isMirrored) unmirrored.delete(tenant);
       if (isSealed && isMirrored) unsettled.delete(tenant);
     }
   };
@@ -144,8 +148,8 @@ export function createEvidenceWriter(deps: {
     if (deps.clock.nowMs() < nextCutAtMs) return;
     nextCutAtMs = deps.clock.nowMs() + CUT_EVERY_MS;
     for (const tenant of await evidence.tenants()) {
-      // What the file has not got yet is not removed.
-      if (unsettled.has(tenant)) continue;
+      // What the file has not got yet is not removed. A seal that is not due yet holds up nothing: a busy tenant always lacks one.
+      if (unmirrored.has(tenant)) continue;
       for (;;) {
         const records = await expired(tenant);
         const last = records.at(-1);
@@ -163,7 +167,10 @@ export function createEvidenceWriter(deps: {
     const leads = await deps.leases.lead(ROLE, deps.holder, LEAD_MS);
     if (leads && !isLeader) {
       log.info({}, "this process writes evidence");
-      for (const tenant of await evidence.tenants()) unsettled.add(tenant);
+      for (const tenant of await evidence.tenants()) {
+        unsettled.add(tenant);
+        unmirrored.add(tenant);
+      }
     }
     isLeader = leads;
     return leads;

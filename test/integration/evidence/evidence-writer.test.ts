@@ -318,6 +318,18 @@ describe("retention", () => {
       cut: { checkpoint: { seq: 6, kind: "cut" } },
     });
   });
+
+  test("forgets for a tenant that is never at rest too: a seal that is not due yet holds up nothing", async () => {
+    for (let i = 0; i < 3; i += 1) await runToEnd();
+    await writerOf({ leads: true }).round();
+    await runToEnd();
+    const later = Date.now() + 3_600_001;
+    const schedule = { checkpointRecords: 1_000, checkpointMs: 10 * 3_600_000 };
+    await writerOf({ leads: true, nowMs: () => later, schedule }).round();
+    const left = await fixture.evidence.records("acme", 1, 10);
+    expect(left.map(({ record }) => record.seq)).toEqual([7, 8]);
+    expect(verifyLines(await linesOfStore(), publicKey)).toMatchObject({ findings: [], records: 2 });
+  });
 });
 
 describe("a Redis that lost its newest records", () => {
