@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { hearChannels } from "./hear-channels.js";
 import type { Keys } from "./keys.js";
 
 /** One process's subscription: what changed, what is to be cancelled, and when messages may have been missed. */
@@ -19,29 +20,19 @@ export function createCommandEvents(subscriber: Redis, keys: Keys): CommandEvent
   const owed = new Set<() => void>();
   const resumed = new Set<() => void>();
 
-  const subscribe = () => {
-    subscriber.subscribe(keys.changedChannel, keys.cancelChannel).then(
-      () => {
-        for (const listener of resumed) listener();
-      },
-      // The connection broke meanwhile and `ready` comes again, or we may not subscribe: then polling has to do.
-      () => undefined,
-    );
-  };
   const onMessage = (channel: string, message: string) => {
     if (channel === keys.cancelChannel) {
       for (const listener of cancels) listener(message);
       return;
     }
-    if (channel !== keys.changedChannel) return;
     const [commandId, state, debt] = message.split(" ");
     if (commandId === undefined || state === undefined) return;
     for (const listener of changed) listener(commandId, state);
     if (debt === "owed") for (const listener of owed) listener();
   };
-  subscriber.on("ready", subscribe);
-  subscriber.on("message", onMessage);
-  if (subscriber.status === "ready") subscribe();
+  const close = hearChannels(subscriber, [keys.changedChannel, keys.cancelChannel], onMessage, () => {
+    for (const listener of resumed) listener();
+  });
 
   const register = <T>(listeners: Set<T>, listener: T) => {
     listeners.add(listener);
@@ -54,9 +45,6 @@ export function createCommandEvents(subscriber: Redis, keys: Keys): CommandEvent
     onCancel: (listener) => register(cancels, listener),
     onOwed: (listener) => register(owed, listener),
     onResumed: (listener) => register(resumed, listener),
-    close() {
-      subscriber.off("ready", subscribe);
-      subscriber.off("message", onMessage);
-    },
+    close,
   };
 }

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { isId } from "../../domain/ids.js";
 import type { OfferAnswer, WarmHomes, WarmOffer } from "../../ports/warm-homes.js";
+import { hearChannels } from "./hear-channels.js";
 import type { Keys } from "./keys.js";
 import { orUnavailable } from "./store-failure.js";
 
@@ -33,26 +34,13 @@ export function createRedisWarmHomes(deps: {
       await orUnavailable(() => redis.publish(keys.workerChannel(workerId), message));
     },
     listen(workerId, { offered, answered }) {
-      const own = keys.workerChannel(workerId);
-      const subscribe = () => {
-        // Refused or broken: nobody hears of this worker then, and so nobody waits for it.
-        subscriber.subscribe(own).catch(() => undefined);
-      };
-      const onMessage = (channel: string, message: string) => {
-        if (channel !== own) return;
+      // While it is not subscribed nobody hears of this worker, and so nobody waits for it.
+      return hearChannels(subscriber, [keys.workerChannel(workerId)], (_channel, message) => {
         const heard = readMessage(message);
         if (heard === null) return;
         if ("fleetKind" in heard) offered(heard);
         else answered(heard);
-      };
-      subscriber.on("ready", subscribe);
-      subscriber.on("message", onMessage);
-      if (subscriber.status === "ready") subscribe();
-      return () => {
-        subscriber.off("ready", subscribe);
-        subscriber.off("message", onMessage);
-        subscriber.unsubscribe(own).catch(() => undefined);
-      };
+      });
     },
   };
 }

@@ -122,12 +122,15 @@ export function createEvidenceWriter(deps: {
   const settle = async (isLast: boolean): Promise<void> => {
     for (const tenant of [...unsettled]) {
       const isSealed = await seal(tenant, await evidence.head(tenant), isLast);
+      // It waits for its seal alone.
+      if (!isSealed && !unmirrored.has(tenant)) continue;
       const isMirrored = await deps.mirror(tenant).catch((error: unknown) => {
         metrics.count("bailiff_evidence_mirror_failures_total");
         log.error({ tenant, err: error }, "evidence could not be written to its file; it is tried again");
         return false;
       });
       if (isMirrored) unmirrored.delete(tenant);
+      else unmirrored.add(tenant);
       if (isSealed && isMirrored) unsettled.delete(tenant);
     }
   };

@@ -24,8 +24,8 @@ export interface ColdContainers extends ContainerLease {
 
 /**
  * Builds a cold lease over the runtime. An engine asked for many containers at once makes each of them slower and none
- * of them sooner, until all miss their deadlines; so at most `startsAtOnce` are being made, and the others wait here,
- * where no deadline of the engine runs, and where a tenant with many makes no other wait for all of them. Of those, at most half are made ahead.
+ * of them sooner, until all miss their deadlines; so at most `startsAtOnce` are being made, at most half of them ahead. The
+ * others wait here, where no deadline of the engine runs, and where a tenant with many makes no other wait for all of them.
  */
 export function createColdContainers(deps: {
   readonly runtime: ContainerRuntime;

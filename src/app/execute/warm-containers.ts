@@ -144,6 +144,10 @@ export function createWarmContainers(deps: {
     else deps.onWaiting?.(fleetKind);
   };
 
+  const waitingOf = (kind: string) => [...waiting].find(([, each]) => each.kind === kind)?.[0];
+  /** One that is being made and that no command waits for yet. */
+  const startOf = (kind: string) => [...starts].find((each) => each.kind === kind && !each.adopted);
+
   const present = (kind: string): number => {
     let count = 0;
     for (const each of waiting.values()) if (each.kind === kind) count += 1;
@@ -302,14 +306,17 @@ export function createWarmContainers(deps: {
 
   const takeWaiting = async (kind: string, purpose: ContainerPurpose): Promise<ReadyContainer | null> => {
     for (;;) {
-      const container = [...waiting].find(([, each]) => each.kind === kind)?.[0];
+      const container = waitingOf(kind);
       if (container === undefined) return null;
       // Taken before it is asked: nobody else may have it meanwhile.
       waiting.delete(container);
       const reason =
         unfit(container, kind, purpose) ??
         ((await container.answers(ANSWER_LIMIT_MS)) ? null : container.isHealthy() ? "silent" : "dead");
-      if (reason === null) return container;
+      if (reason === null) {
+        metrics.count("bailiff_warm_leases_total", { result: "warm" });
+        return container;
+      }
       skip(container, reason);
     }
   };
@@ -320,7 +327,7 @@ export function createWarmContainers(deps: {
     purpose: ContainerPurpose,
     signal: AbortSignal,
   ): Promise<ReadyContainer | null> => {
-    const start = [...starts].find((each) => each.kind === kind && !each.adopted);
+    const start = startOf(kind);
     if (start === undefined || signal.aborted) return null;
     start.adopted = true;
     let abandon = () => {};
@@ -366,10 +373,7 @@ export function createWarmContainers(deps: {
       arrived(kind, purpose);
       try {
         const ready = await takeWaiting(kind, purpose);
-        if (ready !== null) {
-          metrics.count("bailiff_warm_leases_total", { result: "warm" });
-          return ready;
-        }
+        if (ready !== null) return ready;
         const begun = await takeStarting(kind, purpose, signal);
         if (begun !== null) {
           metrics.count("bailiff_warm_leases_total", { result: "starting" });
@@ -386,9 +390,7 @@ export function createWarmContainers(deps: {
       const kind = kindOf(purpose);
       try {
         const ready = await takeWaiting(kind, purpose);
-        if (ready === null) return null;
-        arrived(kind, purpose);
-        metrics.count("bailiff_warm_leases_total", { result: "warm" });
+        if (ready !== null) arrived(kind, purpose);
         return ready;
       } finally {
         gauges();
@@ -397,8 +399,7 @@ export function createWarmContainers(deps: {
     },
     holds(purpose) {
       const kind = kindOf(purpose);
-      if ([...waiting.values()].some((each) => each.kind === kind)) return true;
-      return [...starts].some((each) => each.kind === kind && !each.adopted);
+      return waitingOf(kind) !== undefined || startOf(kind) !== undefined;
     },
     hasWaiting: (fleetKind) => [...waiting.values()].some((each) => each.fleetKind === fleetKind),
     dispose(container) {
