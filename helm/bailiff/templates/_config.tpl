@@ -71,6 +71,11 @@
 {{- dig "telemetry" "otlp_endpoint" "" .Values.config | default "" -}}
 {{- end -}}
 
+{{/* The Secret with the collector's header; empty where none is sent. */}}
+{{- define "bailiff.collectorSecret" -}}
+{{- if include "bailiff.collector" . }}{{ .Values.secrets.collector.name }}{{ end -}}
+{{- end -}}
+
 {{- define "bailiff.redisUrl" -}}
 redis://:$(REDIS_PASSWORD)@{{ include "bailiff.fullname" . }}-redis:6379/0
 {{- end -}}

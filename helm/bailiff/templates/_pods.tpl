@@ -83,7 +83,7 @@ seccompProfile:
 - name: BAILIFF_REDIS_URL_FILE
   value: /etc/bailiff/secrets/redis/{{ .Values.redis.secret.urlKey }}
 {{- end }}
-{{- if and .Values.secrets.collector.name (include "bailiff.collector" .) }}
+{{- if include "bailiff.collectorSecret" . }}
 - name: BAILIFF_TELEMETRY_OTLP_AUTHORIZATION_FILE
   value: /etc/bailiff/secrets/collector/{{ .Values.secrets.collector.key }}
 {{- end }}
@@ -104,7 +104,7 @@ seccompProfile:
   mountPath: /etc/bailiff/secrets/redis
   readOnly: true
 {{- end }}
-{{- if and .Values.secrets.collector.name (include "bailiff.collector" .) }}
+{{- if include "bailiff.collectorSecret" . }}
 - name: collector
   mountPath: /etc/bailiff/secrets/collector
   readOnly: true
@@ -152,7 +152,7 @@ seccompProfile:
     items:
       - { key: {{ .Values.redis.secret.urlKey }}, path: {{ .Values.redis.secret.urlKey }} }
 {{- end }}
-{{- if and .Values.secrets.collector.name (include "bailiff.collector" .) }}
+{{- if include "bailiff.collectorSecret" . }}
 - name: collector
   secret:
     secretName: {{ .Values.secrets.collector.name }}
