@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openAgent } from "../test/support/bailiff.js";
+import { CLI, openAgent } from "../test/support/bailiff.js";
 import { createApiClient } from "./measure/api-client.js";
 import type { Benchmark } from "./measure/benchmark.js";
 import { type CpuProfile, callTree, flameGraph } from "./measure/flame-graph.js";
@@ -10,7 +10,6 @@ import { createRows } from "./measure/row.js";
 import { timed } from "./measure/sampling.js";
 import { createService } from "./measure/service.js";
 
-const CLI = fileURLToPath(new URL("../dist/main/cli.js", import.meta.url));
 const GRAPH = fileURLToPath(new URL("../docs/images/warm-command-flame.svg", import.meta.url));
 const MODULES_SHOWN = 14;
 const WARM_UP = 20;

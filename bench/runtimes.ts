@@ -1,14 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { openAgent } from "../test/support/bailiff.js";
 import { startSecondEngine } from "../test/support/second-engine.js";
-import { createApiClient } from "./measure/api-client.js";
+import { bailiffContender } from "./measure/bailiff-contender.js";
 import { bareContainer } from "./measure/bare-container.js";
 import type { Benchmark, BenchmarkContext } from "./measure/benchmark.js";
 import { createHandEngine } from "./measure/hand-engine.js";
 import { createRows } from "./measure/row.js";
 import { isThere } from "./measure/run-to-end.js";
-import { type Contender, takeTurns, timed } from "./measure/sampling.js";
+import { type Contender, takeTurns } from "./measure/sampling.js";
 import { createService } from "./measure/service.js";
 
 interface OciRuntime {
@@ -86,16 +85,12 @@ async function contender(
   const service = await createService(context, { docker: { host: `unix://${socketPath}` } }, socketPath);
   const policyPath = join(service.installation.directory, "policy.yaml");
   await writeFile(policyPath, policyOf(runtime));
-  const bailiff = await service.start("all", { worker: { warm }, policy: { files: [policyPath] } });
-  const tenant = await openAgent(service.installation, bailiff);
-  const client = createApiClient(bailiff.url);
-  context.defer(() => client.close());
-  await client.run(tenant, ["true"]);
-  return async () => {
-    const elapsedMs = await timed(() => client.run(tenant, ["true"]));
-    await service.settled(bailiff);
-    return elapsedMs;
-  };
+  const run = await bailiffContender(context, service, {
+    worker: { warm },
+    policy: { files: [policyPath] },
+  });
+  await run();
+  return run;
 }
 
 /** The configuration has the image; a policy has to name one as well. */

@@ -4,8 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { openAgent } from "../test/support/bailiff.js";
-import { createApiClient } from "./measure/api-client.js";
+import { bailiffContender } from "./measure/bailiff-contender.js";
 import { bareContainer } from "./measure/bare-container.js";
 import type { Benchmark, BenchmarkContext } from "./measure/benchmark.js";
 import { createHandEngine, type HandEngine } from "./measure/hand-engine.js";
@@ -62,8 +61,10 @@ export const single: Benchmark = {
     contenders[SPAWN] = () => timed(() => runToEnd("true", []));
 
     context.say("starting Bailiff, twice");
-    contenders[COLD] = await bailiffContender(context, { max_containers: 0 });
-    contenders[WARM] = await bailiffContender(context, {});
+    const bailiff = async (warm: Readonly<Record<string, number>>) =>
+      bailiffContender(context, await createService(context), { worker: { warm } });
+    contenders[COLD] = await bailiff({ max_containers: 0 });
+    contenders[WARM] = await bailiff({});
 
     context.say("taking turns");
     const samples = await takeTurns(
@@ -98,24 +99,6 @@ export const single: Benchmark = {
     return { rows: rows.rows, goals, notes };
   },
 };
-
-/** A service of its own with so many containers made ahead, and one command after the other. */
-async function bailiffContender(
-  context: BenchmarkContext,
-  warm: Readonly<Record<string, number>>,
-): Promise<Contender> {
-  const service = await createService(context);
-  const bailiff = await service.start("all", { worker: { warm } });
-  const tenant = await openAgent(service.installation, bailiff);
-  const client = createApiClient(bailiff.url);
-  context.defer(() => client.close());
-  return async () => {
-    const elapsedMs = await timed(() => client.run(tenant, ["true"]));
-    // Bailiff removes, and makes the next one, behind its answer; `docker run` removes before it ends: nobody else must pay for that.
-    await service.settled(bailiff);
-    return elapsedMs;
-  };
-}
 
 async function runByHand(engine: HandEngine, spec: Record<string, unknown>): Promise<void> {
   const id = await engine.create(spec);

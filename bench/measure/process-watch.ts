@@ -1,10 +1,9 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readlinkSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { CLI } from "../../test/support/bailiff.js";
 import { residentMib } from "./memory-watch.js";
 
-const CLI = fileURLToPath(new URL("../../dist/main/cli.js", import.meta.url));
 const PROBE = new URL("heap-probe.mjs", import.meta.url).href;
 const ANSWER_LIMIT_MS = 30_000;
 const MIB = 1 << 20;

@@ -5,11 +5,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { BailiffProcess, Installation } from "../support/bailiff.js";
-import { createInstallation } from "../support/bailiff.js";
+import { CLI, createInstallation } from "../support/bailiff.js";
 import { shownCommands } from "../support/cli-page.js";
 import { until } from "../support/until.js";
 
-const CLI = fileURLToPath(new URL("../../dist/main/cli.js", import.meta.url));
 const PAGE = fileURLToPath(new URL("../../docs/cli.md", import.meta.url));
 const POLICY = fileURLToPath(new URL("../../policy/default.yaml", import.meta.url));
 

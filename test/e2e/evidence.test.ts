@@ -4,10 +4,9 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Agent, BailiffProcess, Installation } from "../support/bailiff.js";
-import { createInstallation, openAgent } from "../support/bailiff.js";
+import { CLI, createInstallation, openAgent } from "../support/bailiff.js";
 import { until } from "../support/until.js";
 
-const CLI = fileURLToPath(new URL("../../dist/main/cli.js", import.meta.url));
 const PAGE = fileURLToPath(new URL("../../docs/evidence.md", import.meta.url));
 
 let installation: Installation;

@@ -8,12 +8,11 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Agent, BailiffProcess, Installation } from "../support/bailiff.js";
-import { createInstallation, openAgent } from "../support/bailiff.js";
+import { CLI, createInstallation, openAgent } from "../support/bailiff.js";
 import { startKeyedProxy } from "../support/mcp/keyed-proxy.js";
 import { connectMcp } from "../support/mcp/mcp-client.js";
 import { installMcpTools, type McpTools } from "../support/mcp/mcp-tools.js";
 
-const CLI = fileURLToPath(new URL("../../dist/main/cli.js", import.meta.url));
 const BASELINE = fileURLToPath(new URL("../support/mcp/conformance-baseline.yaml", import.meta.url));
 const PAGE = fileURLToPath(new URL("../../docs/mcp.md", import.meta.url));
 const INSTALL_LIMIT_MS = 600_000;

@@ -12,7 +12,8 @@ import type { Scope } from "../../src/ports/authenticator.js";
 import { removeContainersOf } from "./engine-containers.js";
 import { readTestEnvironment } from "./environment.js";
 
-const CLI = fileURLToPath(new URL("../../dist/main/cli.js", import.meta.url));
+/** The built command line. */
+export const CLI = fileURLToPath(new URL("../../dist/main/cli.js", import.meta.url));
 const READY_LIMIT_MS = 120_000;
 
 /** One answer of the API. `body` is parsed JSON, or null where there is none. */

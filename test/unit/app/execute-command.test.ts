@@ -6,14 +6,15 @@ import { createExecuteCommand } from "../../../src/app/execute/execute-command.j
 import { createHeldCommands } from "../../../src/app/execute/held-commands.js";
 import type { WorkspaceWatch } from "../../../src/app/execute/workspace-watch.js";
 import type { CommandRecord, CommandResult } from "../../../src/domain/command.js";
-import { DEFAULT_CONTAINER_LIMITS, DEFAULT_SERVICE_LIMITS } from "../../../src/domain/limits.js";
+import { DEFAULT_SERVICE_LIMITS } from "../../../src/domain/limits.js";
 import type { InitReport } from "../../../src/domain/outcome.js";
 import type { ClaimAnswer, CommandStore } from "../../../src/ports/command-store.js";
 import { StoreUnavailable } from "../../../src/ports/command-store.js";
-import type { ContainerPurpose, ProcessEnd, ReadyContainer } from "../../../src/ports/container-runtime.js";
+import type { ProcessEnd, ReadyContainer } from "../../../src/ports/container-runtime.js";
 import { RuntimeFault } from "../../../src/ports/container-runtime.js";
 import type { Log, Metrics, Tracer } from "../../../src/ports/telemetry.js";
 import { createCapturedTracer } from "../../support/captured-tracer.js";
+import { aPurpose } from "../../support/container-purpose.js";
 import { anInitReport } from "../../support/init-report.js";
 
 const log: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, child: () => log };
@@ -37,24 +38,7 @@ const record = {
   decision: { gitHardened: false },
 } as unknown as CommandRecord;
 
-const purpose: ContainerPurpose = {
-  tenant: "t",
-  workspaceId: "w",
-  workspacePath: "/w",
-  workspaceIdentity: "1:1:0",
-  uid: 1,
-  gid: 1,
-  profile: {
-    name: "p",
-    image: "i",
-    imageDigest: "d",
-    network: "none",
-    ociRuntime: null,
-    limits: DEFAULT_CONTAINER_LIMITS,
-  },
-  commandId: "cmd_1",
-  deadlineMs: 1,
-};
+const purpose = aPurpose({ commandId: "cmd_1" });
 const empty = { bytes: new Uint8Array(), seenBytes: 0, sha256: "" };
 const exited: ProcessEnd = {
   kind: "report",

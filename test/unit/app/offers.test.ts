@@ -8,33 +8,17 @@ import { createOfferCommand } from "../../../src/app/execute/offer-command.js";
 import { createTakeOffers } from "../../../src/app/execute/take-offers.js";
 import { fleetKindOf } from "../../../src/app/execute/warm-kind.js";
 import type { CommandRecord } from "../../../src/domain/command.js";
-import { DEFAULT_CONTAINER_LIMITS, DEFAULT_SERVICE_LIMITS } from "../../../src/domain/limits.js";
+import { DEFAULT_SERVICE_LIMITS } from "../../../src/domain/limits.js";
 import type { CommandStore } from "../../../src/ports/command-store.js";
 import { StoreUnavailable } from "../../../src/ports/command-store.js";
-import type { ContainerPurpose, ReadyContainer } from "../../../src/ports/container-runtime.js";
+import type { ReadyContainer } from "../../../src/ports/container-runtime.js";
 import type { OfferAnswer, WarmHomes, WarmOffer } from "../../../src/ports/warm-homes.js";
+import { aPurpose } from "../../support/container-purpose.js";
 import { anInitReport } from "../../support/init-report.js";
 import { silentLog, silentMetrics } from "../../support/silent-telemetry.js";
 import { until } from "../../support/until.js";
 
-const purpose: ContainerPurpose = {
-  tenant: "t",
-  workspaceId: "w",
-  workspacePath: "/w",
-  workspaceIdentity: "1:1:0",
-  uid: 1,
-  gid: 1,
-  profile: {
-    name: "p",
-    image: "i",
-    imageDigest: "d",
-    network: "none",
-    ociRuntime: null,
-    limits: DEFAULT_CONTAINER_LIMITS,
-  },
-  commandId: null,
-  deadlineMs: 1,
-};
+const purpose = aPurpose();
 const KIND = fleetKindOf(purpose);
 const empty = { bytes: new Uint8Array(), seenBytes: 0, sha256: "" };
 const OFFER_MS = 50;

@@ -10,6 +10,7 @@ import type {
   ReadyContainer,
 } from "../../../src/ports/container-runtime.js";
 import { RuntimeFault } from "../../../src/ports/container-runtime.js";
+import { aPurpose } from "../../support/container-purpose.js";
 import { silentLog, silentMetrics } from "../../support/silent-telemetry.js";
 
 const TERMS = {
@@ -22,24 +23,13 @@ const LIFETIME_MS = 200_000;
 const STARTS_AT_ONCE = 4;
 
 /** The purposes a worker meets: each differs from the first in one thing that two commands must not share. */
-const base: ContainerPurpose = {
+const base = aPurpose({
   tenant: "acme",
   workspaceId: "app",
   workspacePath: "/w/acme/app",
-  workspaceIdentity: "1:1:0",
-  uid: 1,
-  gid: 1,
-  profile: {
-    name: "p",
-    image: "sha256:a",
-    imageDigest: "sha256:a",
-    network: "none",
-    ociRuntime: null,
-    limits: DEFAULT_CONTAINER_LIMITS,
-  },
   commandId: "cmd_1",
   deadlineMs: 0,
-};
+});
 const withLimits = (limits: Partial<typeof DEFAULT_CONTAINER_LIMITS>): ContainerPurpose => ({
   ...base,
   profile: { ...base.profile, limits: { ...DEFAULT_CONTAINER_LIMITS, ...limits } },

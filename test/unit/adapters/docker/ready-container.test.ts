@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { EngineClient } from "../../../../src/adapters/docker/engine-client.js";
 import { createInitChannel } from "../../../../src/adapters/docker/init-channel.js";
 import { createReadyContainer } from "../../../../src/adapters/docker/ready-container.js";
-import { DEFAULT_CONTAINER_LIMITS } from "../../../../src/domain/limits.js";
 import { type ProcessRequest, RuntimeFault } from "../../../../src/ports/container-runtime.js";
 import { createCapturedLog } from "../../../support/captured-log.js";
+import { aPurpose } from "../../../support/container-purpose.js";
 import { encodeFrame, frameType, reportKind } from "../../../support/init-protocol.js";
 import { encodeReport } from "../../../support/report-bytes.js";
 
@@ -58,24 +58,7 @@ function createContainer(overrides: Partial<EngineClient> = {}) {
     engine,
     channel,
     containerId: "c1",
-    purpose: {
-      tenant: "t",
-      workspaceId: "w",
-      workspacePath: "/w",
-      workspaceIdentity: "1:1:0",
-      uid: 1,
-      gid: 1,
-      profile: {
-        name: "p",
-        image: "sha256:a",
-        imageDigest: "sha256:a",
-        network: "none",
-        ociRuntime: null,
-        limits: DEFAULT_CONTAINER_LIMITS,
-      },
-      commandId: null,
-      deadlineMs: 0,
-    },
+    purpose: aPurpose({ deadlineMs: 0 }),
     createdAtMs: 1,
     log: createCapturedLog(),
   });
