@@ -12,6 +12,8 @@ export interface Admission {
   readonly sessionVersion: number | null;
   /** How long a person may take, and the dispatch behind it; needed where the record has an approval. */
   readonly approvalExpiryMs?: number;
+  /** Whether this process is about to wait for the end: then the store may send it here, in place of news to read after. */
+  readonly isAwaited?: boolean;
 }
 
 /** Bounds the admission checks and reserves. Rates and counts are per tenant unless named otherwise. */

@@ -8,7 +8,7 @@ import { neverStarted } from "../../src/domain/outcome.js";
 import { unstartedResult } from "../../src/domain/result.js";
 import type { Session } from "../../src/domain/session.js";
 import type { Clock } from "../../src/ports/clock.js";
-import type { AdmissionQuotas, WorkerStatus } from "../../src/ports/command-store.js";
+import type { Admission, AdmissionQuotas, WorkerStatus } from "../../src/ports/command-store.js";
 import type { Log, Metrics } from "../../src/ports/telemetry.js";
 import type { RedisServer } from "./redis-server.js";
 
@@ -217,6 +217,7 @@ export async function admitQueued(
   stores: RedisStores,
   session: Session,
   given: Partial<CommandRecord> = {},
+  options: Pick<Admission, "isAwaited"> = {},
 ): Promise<{ record: CommandRecord; priority: number }> {
   const record = aRecord(session, given);
   const answer = await stores.commands.admit({
@@ -224,6 +225,7 @@ export async function admitQueued(
     idempotency: null,
     quotas: NO_QUOTAS,
     sessionVersion: null,
+    ...options,
   });
   if (answer.kind !== "admitted") throw new Error(`not admitted: ${JSON.stringify(answer)}`);
   return { record, priority: answer.priority };

@@ -5,6 +5,8 @@ import type { Keys } from "./keys.js";
 /** One process's subscription: what changed, what is to be cancelled, and when messages may have been missed. */
 export interface CommandEvents {
   onChanged(listener: (commandId: string, state: string) => void): () => void;
+  /** A finished record that was sent to this process alone, as its hash's names and values in turn. */
+  onEnd(listener: (fields: readonly string[]) => void): () => void;
   onCancel(listener: (commandId: string) => void): () => void;
   /** A change that a webhook is to be told of. */
   onOwed(listener: () => void): () => void;
@@ -13,14 +15,20 @@ export interface CommandEvents {
   close(): void;
 }
 
-/** Subscribes on a connection of its own, anew whenever that has reconnected. */
-export function createCommandEvents(subscriber: Redis, keys: Keys): CommandEvents {
+/** Subscribes on a connection of its own, anew whenever that has reconnected. Ends are sent to the process by its token. */
+export function createCommandEvents(subscriber: Redis, keys: Keys, processToken: string): CommandEvents {
+  const endsChannel = keys.endsChannel(processToken);
   const changed = new Set<(commandId: string, state: string) => void>();
+  const ends = new Set<(fields: readonly string[]) => void>();
   const cancels = new Set<(commandId: string) => void>();
   const owed = new Set<() => void>();
   const resumed = new Set<() => void>();
 
   const onMessage = (channel: string, message: string) => {
+    if (channel === endsChannel) {
+      for (const listener of ends) listener(JSON.parse(message));
+      return;
+    }
     if (channel === keys.cancelChannel) {
       for (const listener of cancels) listener(message);
       return;
@@ -30,9 +38,14 @@ export function createCommandEvents(subscriber: Redis, keys: Keys): CommandEvent
     for (const listener of changed) listener(commandId, state);
     if (debt === "owed") for (const listener of owed) listener();
   };
-  const close = hearChannels(subscriber, [keys.changedChannel, keys.cancelChannel], onMessage, () => {
-    for (const listener of resumed) listener();
-  });
+  const close = hearChannels(
+    subscriber,
+    [keys.changedChannel, keys.cancelChannel, endsChannel],
+    onMessage,
+    () => {
+      for (const listener of resumed) listener();
+    },
+  );
 
   const register = <T>(listeners: Set<T>, listener: T) => {
     listeners.add(listener);
@@ -42,6 +55,7 @@ export function createCommandEvents(subscriber: Redis, keys: Keys): CommandEvent
   };
   return {
     onChanged: (listener) => register(changed, listener),
+    onEnd: (listener) => register(ends, listener),
     onCancel: (listener) => register(cancels, listener),
     onOwed: (listener) => register(owed, listener),
     onResumed: (listener) => register(resumed, listener),

@@ -9,6 +9,8 @@ export interface EndWaiters {
     signal: AbortSignal,
     known?: CommandRecord,
   ): Promise<CommandRecord | null>;
+  /** Ends the waits for one command with its finished record, which need not be read then. */
+  ended(record: CommandRecord): void;
   /** Ends every wait now, each with what its command is. */
   close(): void;
 }
@@ -30,13 +32,13 @@ export function createEndWaiters(deps: {
 }): EndWaiters {
   const waiters = new Map<string, Waited>();
 
-  /** All waiters of one command share one read, begun after the news that wakes them. */
-  const wake = (commandId: string) => {
+  /** All waiters of one command share what they are told, or one read, begun after the news that wakes them. */
+  const wake = (commandId: string, told?: CommandRecord) => {
     const woken = waiters.get(commandId);
     if (woken === undefined) return;
     waiters.delete(commandId);
     woken.unwatch();
-    let begun: Promise<CommandRecord | null> | undefined;
+    let begun = told === undefined ? undefined : Promise.resolve<CommandRecord | null>(told);
     const read = () => (begun ??= deps.read(commandId));
     for (const resume of woken.resumes) resume(read);
   };
@@ -83,6 +85,7 @@ export function createEndWaiters(deps: {
         over.abort();
       }
     },
+    ended: (record) => wake(record.id, record),
     close() {
       for (const commandId of [...waiters.keys()]) wake(commandId);
     },

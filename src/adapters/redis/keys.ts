@@ -12,6 +12,8 @@ export interface CommandPlace {
 export interface Keys {
   readonly changedChannel: string;
   readonly cancelChannel: string;
+  /** The channel on which one process gets the ends that its callers wait for. */
+  endsChannel(processToken: string): string;
   readonly awaiting: string;
   readonly queued: string;
   readonly dispatched: string;
@@ -88,6 +90,7 @@ export function createKeys(deployment: string): Keys {
   const keys: Keys = {
     changedChannel: at("changed"),
     cancelChannel: at("cancel"),
+    endsChannel: (processToken) => at("changed", processToken),
     awaiting: at("awaiting"),
     queued: at("queued"),
     dispatched: at("dispatched"),

@@ -52,6 +52,8 @@ export function createRedisCommandStore(deps: {
   readonly keys: Keys;
   readonly scripts: CommandScripts;
   readonly events: CommandEvents;
+  /** As `events` knows this process. */
+  readonly processToken: string;
   readonly retention: Retention;
   readonly clock: Clock;
 }): RedisCommandStore {
@@ -81,13 +83,23 @@ export function createRedisCommandStore(deps: {
 
   const watch = createChangeWatch({ events: deps.events, readSigns });
   const waiters = createEndWaiters({ watch, read: get });
+  const stopHearingEnds = deps.events.onEnd((fields) => {
+    let record: CommandRecord | null;
+    try {
+      record = readRecord(pairs(fields));
+    } catch {
+      // The news that follows has it read, and whoever reads it is told what is wrong with it.
+      return;
+    }
+    if (record?.state === "finished") waiters.ended(record);
+  });
   const changes = createRedisCommandChanges({
     watch,
     read: async (commandId) => (await readListed(redis, keys, [commandId]))[0] ?? null,
   });
 
   return {
-    async admit({ record, idempotency, quotas, sessionVersion, approvalExpiryMs }) {
+    async admit({ record, idempotency, quotas, sessionVersion, approvalExpiryMs, isAwaited }) {
       const place = placeOf(record);
       const reply = (await scripts.run(
         "admit",
@@ -104,6 +116,7 @@ export function createRedisCommandStore(deps: {
           ...chargeArguments(record.charge),
           ...approvalArguments(record, approvalExpiryMs),
           ...Object.entries(writeRecord(record)).flat(),
+          ...(isAwaited ? ["answerTo", deps.processToken] : []),
         ],
         [
           keys.tenantIndex(record.tenant),
@@ -212,6 +225,7 @@ export function createRedisCommandStore(deps: {
     changes,
 
     close() {
+      stopHearingEnds();
       waiters.close();
       changes.close();
       watch.close();

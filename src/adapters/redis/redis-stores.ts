@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { ApprovalStore } from "../../ports/approval-store.js";
 import type { Clock } from "../../ports/clock.js";
 import type { CommandChanges } from "../../ports/command-changes.js";
@@ -75,7 +76,8 @@ export async function openRedisStores(options: {
   }
   const runScript = defineScripts(redis);
   const places = createCommandPlaces(redis, keys);
-  const events = createCommandEvents(subscriber, keys);
+  const processToken = randomBytes(6).toString("base64url");
+  const events = createCommandEvents(subscriber, keys, processToken);
   const scripts = createCommandScripts({
     keys,
     runScript,
@@ -87,6 +89,7 @@ export async function openRedisStores(options: {
     keys,
     scripts,
     events,
+    processToken,
     retention: options.retention,
     clock,
   });

@@ -135,7 +135,7 @@ export function createSubmitServices(deps: {
     principal: Principal,
     sessionId: string,
     submission: Submission,
-    idempotency: SubmitOptions["idempotency"],
+    { idempotency, waitMs }: SubmitOptions,
     span: Span,
   ): Promise<{ readonly record: CommandRecord; readonly answer: Settled }> => {
     for (let tries = 0; tries < MAX_DECISIONS; tries += 1) {
@@ -152,6 +152,7 @@ export function createSubmitServices(deps: {
           quotas: deps.quotasOf(principal.tenant),
           sessionVersion: session.version,
           approvalExpiryMs: deps.approvalExpiryMs,
+          isAwaited: waitMs > 0,
         }),
       );
       if (answer.kind === "session_changed" || answer.kind === "budget_changed") {
@@ -175,7 +176,7 @@ export function createSubmitServices(deps: {
   return {
     async submitCommand(principal, sessionId, submission, options) {
       const { record, answer } = await traced(deps.tracer, "submit", options.traceparent, (span) =>
-        decideAndAdmit(principal, sessionId, submission, options.idempotency, span),
+        decideAndAdmit(principal, sessionId, submission, options, span),
       );
       if (answer.kind === "duplicate") {
         const original = await deps.commands.waitForEnd(answer.commandId, options.waitMs, options.signal);

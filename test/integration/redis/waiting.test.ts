@@ -6,6 +6,7 @@ import {
   aSession,
   CANCELLED,
   claimFor,
+  freshId,
   openStoreFixture,
   type StoreFixture,
 } from "../../support/redis-fixtures.js";
@@ -90,6 +91,53 @@ describe("waiting for the end of a command", () => {
     expect(await claimFor(fixture, record.id)).toEqual({ kind: "not_queued", state: "missing" });
     expect(await fixture.commands.finish(record.id, "fen_a", aCompletedResult())).toBe(false);
     expect(await fixture.commands.requestCancel(record.id, CANCELLED)).toBe("missing");
+  });
+
+  it("answers what is stored, sent to the waiting process alone where it is short, and read where it is long", async () => {
+    const sent: string[] = [];
+    const subscriber = fixture.redis.duplicate();
+    subscriber.on("pmessage", (_, channel: string) => sent.push(channel));
+    await subscriber.psubscribe(`{bailiff:${fixture.deployment}}:changed:*`);
+    const other = await openStoreFixture(server, { deployment: fixture.deployment });
+    for (const [stdout, isAwaited, isSent] of [
+      ['é"\\/\u0000\u2028\n', true, true],
+      ["short", false, false],
+      ["x".repeat(70_000), true, false],
+    ] as const) {
+      sent.length = 0;
+      const { record } = await admitQueued(fixture, session, {}, { isAwaited });
+      await claimFor(fixture, record.id, "fen_a");
+      const waits = [fixture, fixture, other].map(({ commands }) =>
+        commands.waitForEnd(record.id, 60_000, never(), record),
+      );
+      const result = aCompletedResult({ output: { stdout, stderr: "" } });
+      expect(await other.commands.finish(record.id, "fen_a", result)).toBe(true);
+      const stored = await other.commands.get(record.id);
+      expect(stored?.result).toEqual(result);
+      for (const ended of await Promise.all(waits)) expect(ended).toEqual(stored);
+      // Behind everything that was published before on the same connection's server.
+      await subscriber.ping();
+      expect(sent).toHaveLength(isSent ? 1 : 0);
+    }
+    subscriber.disconnect();
+    await other.close();
+  });
+
+  it("needs no read where the end was sent, and takes nothing for an end that is none", async () => {
+    const { record } = await admitQueued(fixture, session, {}, { isAwaited: true });
+    await claimFor(fixture, record.id, "fen_a");
+    const stored = await fixture.redis.hgetall(`{bailiff:${fixture.deployment}}:cmd:${record.id}`);
+    const waiting = fixture.commands.waitForEnd(record.id, 60_000, never(), record);
+    const send = (fields: Readonly<Record<string, string>>) =>
+      fixture.redis.publish(
+        `{bailiff:${fixture.deployment}}:changed:${stored["answerTo"]}`,
+        JSON.stringify(Object.entries(fields).flat()),
+      );
+    expect(await send(stored)).toBe(1);
+    expect(await send({ ...stored, id: freshId("cmd"), state: "finished" })).toBe(1);
+    // Not so in the store, where the command still is `dispatched`: what is answered was not read.
+    expect(await send({ ...stored, state: "finished", result: "{}" })).toBe(1);
+    expect((await waiting)?.state).toBe("finished");
   });
 
   it("goes on over a restart of Redis", async () => {

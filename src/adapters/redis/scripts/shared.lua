@@ -98,6 +98,19 @@ local function raise_session_label(current, label)
   redis.call('HINCRBY', session, 'version', 1)
 end
 
+-- The process whose caller waits gets the finished record itself, before the news that would make it read. One that is long is
+-- read: making a message of it would hold up everybody else's scripts.
+local DELIVERED_BYTES = 65536
+local function deliver()
+  local waiter = redis.call('HGET', record, 'answerTo')
+  if not waiter then return end
+  local fields = redis.call('HGETALL', record)
+  local bytes = 0
+  for _, text in ipairs(fields) do bytes = bytes + #text end
+  if bytes > DELIVERED_BYTES then return end
+  redis.call('PUBLISH', changed_channel .. ':' .. waiter, cjson.encode(fields))
+end
+
 local function announce(state)
   redis.call('PUBLISH', changed_channel, id .. ' ' .. state .. owe_webhook(state))
 end
@@ -199,5 +212,6 @@ local function conclude(from, ended_by, result, output, never_started, used_wall
   if output ~= '' then redis.call('HSET', record, 'output', output) end
   owe_evidence('finished')
   retain()
+  deliver()
   announce('finished')
 end
