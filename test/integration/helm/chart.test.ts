@@ -888,64 +888,6 @@ describe("scaling", () => {
 });
 
 describe("monitoring", () => {
-  const expressions = (): { readonly title: string; readonly text: string }[] => {
-    const row = rows.find(({ values }) => values.startsWith("keda"));
-    if (row === undefined) throw new Error("no row with monitoring");
-    type Rules = { groups: { rules: { alert: string; expr: string }[] }[] };
-    const alerts = ofKind(row, "PrometheusRule").flatMap((object) =>
-      specOf<Rules>(object).groups.flatMap(({ rules }) =>
-        rules.map(({ alert, expr }) => ({ title: alert, text: expr })),
-      ),
-    );
-    const text = named(row, "ConfigMap", "release-bailiff-dashboard")?.data?.["bailiff.json"] ?? "{}";
-    const dashboard = JSON.parse(text) as { panels: { title: string; targets?: { expr: string }[] }[] };
-    const panels = dashboard.panels.flatMap(({ title, targets = [] }) =>
-      targets.map(({ expr }) => ({
-        title,
-        text: expr.replaceAll("$__rate_interval", "5m").replaceAll("$__range", "6h"),
-      })),
-    );
-    return [...alerts, ...panels];
-  };
-
-  it("asks Prometheus in its own language, and only for metrics and labels that Bailiff has", () => {
-    type Tree = { iterate(visitor: { enter(node: { type: { isError: boolean } }): void }): void };
-    const { parser } = tools.require("@prometheus-io/lezer-promql") as {
-      parser: { parse(text: string): Tree };
-    };
-    const known = new Map(
-      Object.entries(METRIC_TABLE).flatMap(([name, { kind, labels }]) =>
-        kind === "histogram" ? [[`${name}_bucket`, [...labels, "le"]] as const] : [[name, labels] as const],
-      ),
-    );
-    const problems = expressions().flatMap(({ title, text }) => {
-      let isValid = true;
-      parser.parse(text).iterate({
-        enter: ({ type }) => {
-          if (type.isError) isValid = false;
-        },
-      });
-      const selected = [...text.matchAll(/\b(bailiff_[a-z_]+)\{([^}]*)\}/g)];
-      const metrics = new Set(text.match(/\bbailiff_[a-z_]+/g));
-      const unknown = [...metrics].filter((name) => !known.has(name));
-      const labels = selected.flatMap(([, name = "", matchers = ""]) =>
-        [...matchers.matchAll(/([a-z_]+)(?:=~|!=|=)"/g)]
-          .map(([, label = ""]) => label)
-          .filter((label) => label !== "namespace" && !known.get(name)?.includes(label)),
-      );
-      const grouped = [...text.matchAll(/by \(([^)]*)\)/g)]
-        .flatMap(([, names = ""]) => names.split(", "))
-        .filter(
-          (label) => label !== "pod" && ![...metrics].every((name) => known.get(name)?.includes(label)),
-        );
-      return [...(isValid ? [] : ["not PromQL"]), ...unknown, ...labels, ...grouped].map(
-        (what) => `${title}: ${what}`,
-      );
-    });
-    expect(problems).toEqual([]);
-    expect(expressions().length).toBeGreaterThan(50);
-  });
-
   it("links each alert to its own section of docs/alerts.md, which has no other", async () => {
     const rules = parse(await readFile(join(CHART, "files", "alerts.yaml"), "utf8")) as { alert: string }[];
     const sections = [...(await readFile(ALERTS_PAGE, "utf8")).matchAll(/^## (.+)$/gm)].map(
