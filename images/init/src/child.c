@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attributes.h"
 #include "privileges.h"
 #include "program.h"
 
@@ -164,7 +165,7 @@ static _Noreturn void become_command(const struct request *request, const struct
         fail(ends->start_pipe[1], STAGE_SETUP);
     prefer_as_oom_victim();
     umask(022);
-    if (!privileges_give_up(request->uid, request->gid))
+    if (!privileges_give_up(request->uid, request->gid) || !attributes_freeze())
         fail(START_FD, STAGE_SETUP);
     if (chdir(request->cwd) != 0)
         fail(START_FD, STAGE_CHDIR);

@@ -5,7 +5,8 @@ import { expect, test } from "vitest";
 
 const directory = fileURLToPath(new URL("../../../images/init", import.meta.url));
 
-test("bailiff-init's own tests of the parts that judge bytes pass under both sanitizers", async () => {
+test("bailiff-init's own tests of the parts that judge bytes or calls pass under both sanitizers", async () => {
   const { stdout } = await promisify(execFile)("make", ["-C", directory, "test"], { timeout: 110_000 });
+  expect(stdout).toContain("attributes-test");
   expect(stdout).toContain("request-test");
 });

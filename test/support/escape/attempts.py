@@ -2,6 +2,7 @@
 
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import signal
@@ -20,6 +21,12 @@ def capabilities():
         held = [line.split()[1] for line in status if line.startswith("Cap")]
     if all(int(number, 16) == 0 for number in held):
         raise OSError(errno.EPERM, "none held")
+
+
+def change_attributes():
+    with open("/workspace/attributes", "w", encoding="utf8") as file:
+        attributes = fcntl.ioctl(file, 0x801C581F, bytes(28))
+        fcntl.ioctl(file, 0x401C5820, attributes)
 
 
 def become_root():
@@ -138,6 +145,7 @@ ATTEMPTS = {
     "open a raw socket": raw_socket,
     "reach the engine's socket": unix_socket("/var/run/docker.sock"),
     "read a service account's token": read("/var/run/secrets/kubernetes.io/serviceaccount/token"),
+    "change what a quota counts a file by": change_attributes,
     "fill /tmp": fill("/tmp/full"),
     "fill /dev/shm": fill("/dev/shm/full"),
     "fill HOME": fill("/home/agent/full"),

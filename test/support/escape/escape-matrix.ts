@@ -45,6 +45,7 @@ export const ESCAPE_MATRIX: readonly EscapeRow[] = [
     "open a raw socket",
     "reach the engine's socket",
     "read a service account's token",
+    "change what a quota counts a file by",
     "fill /tmp",
     "fill /dev/shm",
     "fill HOME",
