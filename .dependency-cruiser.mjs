@@ -155,10 +155,11 @@ export default {
       "^src/(mcp/|adapters/mcp/|cli/mcp-command[.]ts$)",
     ),
     {
-      name: "no-processes-but-redis",
+      name: "no-processes-but-redis-and-quota-programs",
       severity: "error",
-      comment: "Commands run in containers; the one process Bailiff starts is its private redis-server",
-      from: { path: "^src/", pathNot: "^src/adapters/redis-server/" },
+      comment:
+        "Commands run in containers; Bailiff itself starts its private redis-server and the file system's quota programs",
+      from: { path: "^src/", pathNot: "^src/adapters/(redis-server/|project-quota/quota-programs[.]ts$)" },
       to: { path: "^(node:)?child_process$" },
     },
     {

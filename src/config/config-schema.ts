@@ -5,6 +5,7 @@ import { DEFAULT_SECRET_OPTIONS } from "../domain/evidence/redact-secrets.js";
 import { NAME_PATTERN } from "../domain/ids.js";
 import { DEFAULT_SERVICE_LIMITS } from "../domain/limits.js";
 import { isAddressBlock } from "../domain/webhook/judge-address.js";
+import { WORKSPACE_QUOTA_MODES } from "../domain/workspace-quota.js";
 
 const DAY_MS = 24 * 3_600_000;
 const MIB = 1 << 20;
@@ -126,6 +127,10 @@ const workspaces = z.strictObject({
     "Owner of new workspaces and so the uid of their commands; never 0.",
   ),
   runner_gid: whole("gid", 1, MAX_ID, 10_001, "Group of new workspaces; never 0."),
+  quota: z.enum(WORKSPACE_QUOTA_MODES).default("auto").meta({
+    description:
+      "Whether the file system's project quota holds workspaces to their limits too: `auto`, where it can; `required`, or no worker starts; `off`. `isolation.md` says what it needs.",
+  }),
 });
 
 const docker = z.strictObject({

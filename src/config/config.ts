@@ -1,6 +1,7 @@
 import type { ArchiveLimits } from "../domain/archive/archive-terms.js";
 import type { RecordingTerms } from "../domain/evidence/evidence-of.js";
 import type { ServiceLimits } from "../domain/limits.js";
+import type { WorkspaceQuotaMode } from "../domain/workspace-quota.js";
 
 /** Which tokens to accept beside API keys. Exactly one of `jwksUrl` and `jwksFile` is set. */
 export interface JwtConfig {
@@ -42,7 +43,12 @@ export interface Config {
   };
   /** `url` null asks for a private redis-server child; with `clusterNodes`, `host:port` each, it is one node of a Cluster. */
   readonly redis: { readonly url: string | null; readonly clusterNodes: readonly string[] };
-  readonly workspaces: { readonly root: string; readonly runnerUid: number; readonly runnerGid: number };
+  readonly workspaces: {
+    readonly root: string;
+    readonly runnerUid: number;
+    readonly runnerGid: number;
+    readonly quota: WorkspaceQuotaMode;
+  };
   /** `unix://` and the absolute path of the engine's socket. */
   readonly docker: { readonly host: string; readonly callLimitMs: number };
   readonly worker: {

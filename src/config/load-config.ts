@@ -215,6 +215,7 @@ function toConfig(document: ConfigDocument): Config {
       root: document.workspaces.root ?? join(document.data_dir, "workspaces"),
       runnerUid: document.workspaces.runner_uid,
       runnerGid: document.workspaces.runner_gid,
+      quota: document.workspaces.quota,
     },
     docker: { host: document.docker.host, callLimitMs: document.docker.call_limit_ms },
     worker: {

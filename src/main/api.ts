@@ -61,6 +61,7 @@ export async function startApi(
     root: config.workspaces.root,
     workspaces,
     limits: { bytes: config.limits.workspaceBytes, inodes: config.limits.workspaceInodes },
+    share: foundation.quota.files.share,
   });
   await archives.removeLeftovers(clock.nowMs() - 2 * config.archives.timeoutMs);
   const pools = () => listProfiles(policy.current(), config.images).map(({ pool }) => pool);

@@ -15,6 +15,7 @@ import type { Log, Metrics } from "../ports/telemetry.js";
 import { initPathOf, openEngine } from "./engine.js";
 import { policyPaths } from "./foundation.js";
 import { readConfig } from "./read-config.js";
+import { describeQuota, openWorkspaceQuota } from "./workspace-quota.js";
 
 const MIN_FREE_BYTES = 2 << 30;
 
@@ -155,6 +156,12 @@ async function checkDisk(config: Config): Promise<CheckResult> {
   return { status: "warn", detail: text, fix: "free some: commands write into their workspaces" };
 }
 
+async function checkQuota(config: Config): Promise<CheckResult> {
+  const { tried } = await openWorkspaceQuota(config);
+  if (tried.held || config.workspaces.quota !== "required") return ok(describeQuota(tried));
+  return fail(`required, but ${tried.reason}`, "docs/isolation.md says what a project quota needs");
+}
+
 /** What `bailiff doctor` looks at, for one configuration. A configuration that does not load is the only check. */
 export async function doctorChecks(configPath: string | null): Promise<readonly DoctorCheck[]> {
   const node: DoctorCheck = {
@@ -196,6 +203,7 @@ export async function doctorChecks(configPath: string | null): Promise<readonly 
       },
     },
     { name: "disk", run: () => checkDisk(config) },
+    { name: "quota", run: () => checkQuota(config) },
     { name: "redis", run: () => checkRedis(config) },
     { name: "engine", run: () => checkEngine(config) },
   ];

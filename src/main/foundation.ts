@@ -22,6 +22,7 @@ import type { PolicySource } from "../ports/policy-source.js";
 import type { Log, Tracer } from "../ports/telemetry.js";
 import { type Closers, createClosers } from "./lifecycle.js";
 import { VERSION } from "./version.js";
+import { describeQuota, type OpenedQuota, openWorkspaceQuota } from "./workspace-quota.js";
 
 /** How often policy files are looked at. */
 const POLICY_INTERVAL_MS = 2_000;
@@ -36,6 +37,7 @@ export interface Foundation {
   readonly ids: IdSource;
   readonly policy: PolicySource;
   readonly workspaces: WorkspaceDirectory;
+  readonly quota: OpenedQuota;
   readonly stores: RedisStores;
   readonly decider: Decider;
   readonly redisEndpoint: RedisEndpoint;
@@ -82,7 +84,16 @@ export async function layFoundation(config: Config, role: string, redisUrl: stri
     if (config.workspaces.root.startsWith(`${config.dataDir}/`)) {
       await mkdir(config.workspaces.root, { recursive: true, mode: 0o755 });
     }
-    const workspaces = await createWorkspaceDirectory({ ...config.workspaces, resolveFacts });
+    const quota = await openWorkspaceQuota(config);
+    log.info({}, describeQuota(quota.tried));
+    const workspaces = await createWorkspaceDirectory({
+      ...config.workspaces,
+      resolveFacts,
+      onNew: async (path) => {
+        const hold = await quota.inForce?.hold(path);
+        if (hold?.held === false) log.warn({ reason: hold.reason }, "a new workspace got no quota");
+      },
+    });
     const redisEndpoint = { url: redisUrl, clusterNodes: config.redis.clusterNodes };
     const stores = await openRedisStores({
       endpoint: redisEndpoint,
@@ -101,6 +112,7 @@ export async function layFoundation(config: Config, role: string, redisUrl: stri
       ids: createRandomIdSource(clock),
       policy,
       workspaces,
+      quota,
       stores,
       decider: createDecider({
         policy,

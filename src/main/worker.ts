@@ -9,6 +9,7 @@ import { createColdContainers } from "../app/execute/cold-containers.js";
 import { createExecuteCommand } from "../app/execute/execute-command.js";
 import { createHeldCommands } from "../app/execute/held-commands.js";
 import { createOfferCommand } from "../app/execute/offer-command.js";
+import { withQuota } from "../app/execute/quota-containers.js";
 import { createRecheckCommand, longestContainerMs } from "../app/execute/recheck-command.js";
 import { createTakeOffers } from "../app/execute/take-offers.js";
 import { createWarmContainers } from "../app/execute/warm-containers.js";
@@ -43,9 +44,9 @@ export interface WorkerSeams {
   readonly commands?: (commands: CommandStore) => CommandStore;
 }
 
-/** The engine is not fit to run commands: one line per problem. */
-class EngineUnfit extends Error {
-  override readonly name = "EngineUnfit";
+/** The engine or the workspaces' file system is not fit to run commands: one line per problem. */
+class WorkerUnfit extends Error {
+  override readonly name = "WorkerUnfit";
 }
 
 /** Containers being made at once. Making one is work for the cores that the engine shares with this worker. */
@@ -53,7 +54,7 @@ function startsAtOnce(): number {
   return 2 * availableParallelism();
 }
 
-/** A worker, probing the engine first and taking commands once it is fit. Rejects with EngineUnfit otherwise. */
+/** A worker, probing the engine first and taking commands once it is fit. Rejects with WorkerUnfit otherwise. */
 export async function startWorker(
   foundation: Foundation,
   seams: WorkerSeams = {},
@@ -64,16 +65,21 @@ export async function startWorker(
   const workerId = ids.next("wrk");
   const log = foundation.log.child({ worker_id: workerId });
   const dockerRuntime = openEngine(config, { workerId, clock, log, metrics });
-  const runtime = seams.runtime?.(dockerRuntime) ?? dockerRuntime;
+  const seamed = seams.runtime?.(dockerRuntime) ?? dockerRuntime;
+  const { inForce, tried } = foundation.quota;
+  const isRequired = config.workspaces.quota === "required";
+  const runtime = inForce === null ? seamed : withQuota(seamed, { quota: inForce, isRequired, log });
   const commands = seams.commands?.(stores.commands) ?? stores.commands;
 
   const profiles = listProfiles(policy.current(), config.images).filter((profile) =>
     config.worker.pools.includes(profile.pool),
   );
+  const unheld = isRequired && !tried.held ? [`workspaces.quota is required: ${tried.reason}`] : [];
   const engine = await runtime.probe(profiles, config.workspaces.root);
-  if (engine.problems.length > 0) {
+  const problems = [...unheld, ...engine.problems];
+  if (problems.length > 0) {
     await runtime.close();
-    throw new EngineUnfit(engine.problems.join("\n"));
+    throw new WorkerUnfit(problems.join("\n"));
   }
   for (const warning of engine.warnings) log.warn({}, warning);
   log.info(

@@ -128,3 +128,10 @@ test("one trace follows a command through API, queue and worker, and tells neith
     await Promise.all([redis.stop(), collector.stop()]);
   }
 });
+
+test("no worker starts where a quota is required and the file system has none, and the reason is said", async () => {
+  const started = installation.start("all", { workspaces: { quota: "required" } });
+  await expect(started).rejects.toThrow(
+    /workspaces\.quota is required: \S+ at \S+ is mounted without prjquota/,
+  );
+});

@@ -38,6 +38,8 @@ export function createWorkspaceArchives(deps: {
   readonly workspaces: Pick<WorkspaceDirectory, "locate">;
   /** Of one workspace; an archive that would make it larger than that is refused. */
   readonly limits: WorkspaceUse;
+  /** Has what is unpacked in an empty directory count with the workspace: a project's directory takes nothing of another one. */
+  readonly share?: (workspace: string, staging: string) => Promise<void>;
 }): ArchiveDirectory {
   const incoming = join(deps.root, INCOMING);
   const trash = join(deps.root, TRASH);
@@ -61,6 +63,7 @@ export function createWorkspaceArchives(deps: {
       const staging = join(incoming, randomBytes(16).toString("hex"));
       try {
         await mkdir(staging, { mode: 0o700 });
+        await deps.share?.(path, staging);
         const receipt = await stageArchive(staging, { uid, gid }, chunks, limits);
         await mergeInto(path, identity, staging, async (givenBack) => {
           // What is over the limit by itself need not be measured further; directories given back count in both.
@@ -134,7 +137,7 @@ function faultOf(error: NodeJS.ErrnoException): WorkspaceFault {
   if (error.code === "EXDEV")
     return new WorkspaceFault(
       "not_permitted",
-      "the workspace is on another file system than the workspaces root, so archives can't be put into it",
+      "the workspace is on another file system than the workspaces root, or in a quota of its own, so archives can't be put into it",
       error,
     );
   if (error.code === "EACCES" || error.code === "EPERM")

@@ -97,6 +97,8 @@ export async function createWorkspaceDirectory(deps: {
   readonly runnerUid: number;
   readonly runnerGid: number;
   readonly resolveFacts: FactsResolver;
+  /** Told of a new workspace while it is empty and nobody but this process can write into it; must not reject. */
+  readonly onNew?: (path: string) => Promise<void>;
 }): Promise<WorkspaceDirectory> {
   const { root } = deps;
   await checkWorkspacesRoot(root, { uid: deps.runnerUid, gid: deps.runnerGid });
@@ -137,6 +139,7 @@ export async function createWorkspaceDirectory(deps: {
     });
     try {
       const found = await handle.stat();
+      await deps.onNew?.(path);
       if (givesAway && found.uid === processIdentity().uid)
         await handle.chown(deps.runnerUid, deps.runnerGid);
       await handle.chmod(0o700);

@@ -44,6 +44,7 @@ describe("defaults", () => {
       root: "/var/lib/bailiff/workspaces",
       runnerUid: 10001,
       runnerGid: 10001,
+      quota: "auto",
     });
     expect(config.limits).toEqual(DEFAULT_SERVICE_LIMITS);
     expect(config.auth).toEqual({ keysFile: "/var/lib/bailiff/keys.yaml", jwt: null });
