@@ -59,13 +59,17 @@ async function release({ isDry }) {
   for (const image of sandboxes) await docker.must(["tag", ids[image], `${image}:${version}`]);
   await must("npm", ["pack", "--silent", "--pack-destination", directory], { cwd: root, timeoutMs: 120_000 });
   if (hasChart) {
-    // What `helm package` makes: the chart's folder, and nothing around it.
+    // What `helm package` makes: the chart's folder, and nothing around it. The same commit gives the same file.
+    const committedAt = (await must("git", ["log", "-1", "--format=%ct"], { cwd: root })).trim();
     await must("tar", [
       "--create",
       "--gzip",
       "--sort=name",
       "--owner=0",
       "--group=0",
+      "--numeric-owner",
+      `--mtime=@${committedAt}`,
+      "--mode=u+w,go-w,a+rX",
       `--file=${join(directory, `bailiff-chart-${version}.tgz`)}`,
       `--directory=${join(root, "helm")}`,
       "bailiff",
