@@ -53,8 +53,14 @@ const isLoopback = (host: string) =>
 
 function isRedisUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
-  const { protocol } = new URL(text);
-  return protocol === "redis:" || protocol === "rediss:";
+  const { protocol, hostname, pathname, search, hash, username, password } = new URL(text);
+  try {
+    decodeURIComponent(username + password);
+  } catch {
+    return false;
+  }
+  const isRedis = protocol === "redis:" || protocol === "rediss:";
+  return isRedis && hostname !== "" && /^(?:\/[0-9]{0,5})?$/.test(pathname) && search === "" && hash === "";
 }
 
 function isKeySetUrl(text: string): boolean {
@@ -100,17 +106,36 @@ function isNode(text: string): boolean {
   return port !== undefined && Number(port) <= 65_535;
 }
 
+const pemPath = (description: string) =>
+  absolutePath
+    .nullable()
+    .default(null)
+    .meta({ unit: "path", description: `${description} PEM; for rediss:// alone, read at the start.` });
+
 const redis = z.strictObject({
-  url: z.string().refine(isRedisUrl, "must be a redis:// or rediss:// URL").nullable().default(null).meta({
-    unit: "URL",
-    secret: true,
-    description: "Null starts a private redis-server child, which only `bailiff all` can do.",
-  }),
+  url: z
+    .string()
+    .refine(isRedisUrl, "must be a redis:// or rediss:// URL, without options")
+    .nullable()
+    .default(null)
+    .meta({
+      unit: "URL",
+      secret: true,
+      description: "Null starts a private redis-server child, which only `bailiff all` can do.",
+    }),
   cluster_nodes: z.array(z.string().refine(isNode, "must be host:port")).max(100).default([]).meta({
     unit: "host:port",
     description:
       "More nodes of the Redis Cluster that `redis.url` is one of; empty where it is none. The others are found by them.",
   }),
+  tls: z
+    .strictObject({
+      ca_file: pemPath("The authorities that its certificate may come from, in place of the system's."),
+      cert_file: pemPath("What this process proves itself with, where Redis asks for a certificate."),
+      key_file: pemPath("The key of that certificate."),
+    })
+    .prefault({})
+    .meta({ description: "How Redis and this process prove themselves to each other." }),
 });
 
 const workspaces = z.strictObject({

@@ -42,7 +42,16 @@ export interface Config {
     readonly tenantEventStreams: number;
   };
   /** `url` null asks for a private redis-server child; with `clusterNodes`, `host:port` each, it is one node of a Cluster. */
-  readonly redis: { readonly url: string | null; readonly clusterNodes: readonly string[] };
+  readonly redis: {
+    readonly url: string | null;
+    readonly clusterNodes: readonly string[];
+    /** Files in PEM, with `rediss://` alone. */
+    readonly tls: {
+      readonly caFile: string | null;
+      readonly certFile: string | null;
+      readonly keyFile: string | null;
+    };
+  };
   readonly workspaces: {
     readonly root: string;
     readonly runnerUid: number;

@@ -119,12 +119,20 @@ function crossProblems(config: Config): ConfigProblem[] {
       message: sentence.replace(limitNames, (name) => `limits.${snakeCase(name)}`),
     });
   }
-  const { url, clusterNodes } = config.redis;
+  const { url, clusterNodes, tls } = config.redis;
   if (clusterNodes.length > 0 && (url === null || !["", "/", "/0"].includes(new URL(url).pathname))) {
     problems.push({
       field: "redis.cluster_nodes",
       message: "needs redis.url, without a database: a Cluster has only database 0",
     });
+  }
+  // SAFETY: what is meant to be encrypted must not go out plainly for a letter that is missing.
+  const isSecure = url !== null && new URL(url).protocol === "rediss:";
+  if (!isSecure && Object.values(tls).some((file) => file !== null)) {
+    problems.push({ field: "redis.tls", message: "needs a rediss:// URL" });
+  }
+  if ((tls.certFile === null) !== (tls.keyFile === null)) {
+    problems.push({ field: "redis.tls", message: "needs both or neither of cert_file and key_file" });
   }
   const { jwt } = config.auth;
   if (jwt && (jwt.jwksUrl === null) === (jwt.jwksFile === null)) {
@@ -138,6 +146,9 @@ function crossProblems(config: Config): ConfigProblem[] {
     ["evidence.directory", config.evidence.directory],
     ["evidence.signing_key_file", config.evidence.signingKeyFile],
     ["auth.jwt.jwks_file", jwt?.jwksFile ?? null],
+    ["redis.tls.ca_file", tls.caFile],
+    ["redis.tls.cert_file", tls.certFile],
+    ["redis.tls.key_file", tls.keyFile],
     ...config.policy.files.map((file, i) => [`policy.files.${i}`, file] as const),
   ];
   for (const [field, path] of trusted) {
@@ -210,7 +221,15 @@ function toConfig(document: ConfigDocument): Config {
       eventStreams: document.server.event_streams,
       tenantEventStreams: document.server.tenant_event_streams,
     },
-    redis: { url: document.redis.url, clusterNodes: document.redis.cluster_nodes },
+    redis: {
+      url: document.redis.url,
+      clusterNodes: document.redis.cluster_nodes,
+      tls: {
+        caFile: document.redis.tls.ca_file,
+        certFile: document.redis.tls.cert_file,
+        keyFile: document.redis.tls.key_file,
+      },
+    },
     workspaces: {
       root: document.workspaces.root ?? join(document.data_dir, "workspaces"),
       runnerUid: document.workspaces.runner_uid,

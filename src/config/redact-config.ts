@@ -3,7 +3,6 @@ import type { Config } from "./config.js";
 function redactUrl(url: string): string {
   const parsed = new URL(url);
   if (parsed.password !== "") parsed.password = "redacted";
-  for (const key of [...parsed.searchParams.keys()]) parsed.searchParams.set(key, "redacted");
   return parsed.href;
 }
 

@@ -15,6 +15,7 @@ import type { Log, Metrics } from "../ports/telemetry.js";
 import { initPathOf, openEngine } from "./engine.js";
 import { policyPaths } from "./foundation.js";
 import { readConfig } from "./read-config.js";
+import { readRedisEndpoint } from "./redis-endpoint.js";
 import { describeQuota, openWorkspaceQuota } from "./workspace-quota.js";
 
 const MIN_FREE_BYTES = 2 << 30;
@@ -50,7 +51,7 @@ async function checkRedis(config: Config): Promise<CheckResult> {
   const warnings: string[] = [];
   try {
     const stores = await openRedisStores({
-      endpoint: { url: config.redis.url, clusterNodes: config.redis.clusterNodes },
+      endpoint: readRedisEndpoint(config, config.redis.url),
       deployment: config.deployment,
       retention: { resultTtlMs: config.limits.resultTtlMs, idempotencyTtlMs: config.limits.resultTtlMs },
       clock: createSystemClock(),
@@ -61,7 +62,10 @@ async function checkRedis(config: Config): Promise<CheckResult> {
     if (warning !== undefined) return { status: "warn", detail: warning, fix: "set appendonly yes" };
     return ok("answers, never evicts, and keeps its data");
   } catch (error) {
-    return fail(messageOf(error), "check redis.url, start Redis, and set maxmemory-policy noeviction");
+    return fail(
+      messageOf(error),
+      "check redis.url and redis.tls, start Redis, and set maxmemory-policy noeviction",
+    );
   }
 }
 

@@ -21,6 +21,7 @@ import type { IdSource } from "../ports/id-source.js";
 import type { PolicySource } from "../ports/policy-source.js";
 import type { Log, Tracer } from "../ports/telemetry.js";
 import { type Closers, createClosers } from "./lifecycle.js";
+import { readRedisEndpoint } from "./redis-endpoint.js";
 import { VERSION } from "./version.js";
 import { describeQuota, type OpenedQuota, openWorkspaceQuota } from "./workspace-quota.js";
 
@@ -94,7 +95,7 @@ export async function layFoundation(config: Config, role: string, redisUrl: stri
         if (hold?.held === false) log.warn({ reason: hold.reason }, "a new workspace got no quota");
       },
     });
-    const redisEndpoint = { url: redisUrl, clusterNodes: config.redis.clusterNodes };
+    const redisEndpoint = readRedisEndpoint(config, redisUrl);
     const stores = await openRedisStores({
       endpoint: redisEndpoint,
       deployment: config.deployment,

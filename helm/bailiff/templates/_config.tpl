@@ -36,6 +36,7 @@
   "workspaces" (dict "root" .Values.workspaces.path "runner_uid" .Values.workspaces.runnerUid "runner_gid" .Values.workspaces.runnerGid)
   "docker" (dict "host" "unix:///run/bailiff/engine/docker.sock")
   "worker" (dict "probe_port" 9090)
+  "redis" (include "bailiff.redisConfig" . | fromJson)
   "policy" (dict "files" $files)
   "images" $images
   "auth" (dict "keys_file" (printf "/etc/bailiff/secrets/keys/%s" .Values.secrets.keys.key))
@@ -74,6 +75,28 @@
 {{/* The Secret with the collector's header; empty where none is sent. */}}
 {{- define "bailiff.collectorSecret" -}}
 {{- if include "bailiff.collector" . }}{{ .Values.secrets.collector.name }}{{ end -}}
+{{- end -}}
+
+{{/* The Secret with certificates for Redis; empty where there is none. */}}
+{{- define "bailiff.redisTlsSecret" -}}
+{{- if not .Values.redis.bundled.enabled }}{{ .Values.redis.external.tlsSecret.name }}{{ end -}}
+{{- end -}}
+
+{{/* What of an external Redis is no secret. */}}
+{{- define "bailiff.redisConfig" -}}
+{{- $redis := dict -}}
+{{- if not .Values.redis.bundled.enabled -}}
+{{- $_ := set $redis "cluster_nodes" .Values.redis.external.clusterNodes -}}
+{{- if include "bailiff.redisTlsSecret" . -}}
+{{- $tls := dict -}}
+{{- $secret := .Values.redis.external.tlsSecret -}}
+{{- range $field, $key := dict "ca_file" $secret.caKey "cert_file" $secret.certKey "key_file" $secret.keyKey -}}
+{{- if $key }}{{ $_ := set $tls $field (printf "/etc/bailiff/secrets/redis-tls/%s" $key) }}{{ end -}}
+{{- end -}}
+{{- $_ := set $redis "tls" $tls -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $redis -}}
 {{- end -}}
 
 {{- define "bailiff.redisUrl" -}}

@@ -104,6 +104,11 @@ seccompProfile:
   mountPath: /etc/bailiff/secrets/redis
   readOnly: true
 {{- end }}
+{{- if include "bailiff.redisTlsSecret" . }}
+- name: redis-tls
+  mountPath: /etc/bailiff/secrets/redis-tls
+  readOnly: true
+{{- end }}
 {{- if include "bailiff.collectorSecret" . }}
 - name: collector
   mountPath: /etc/bailiff/secrets/collector
@@ -151,6 +156,18 @@ seccompProfile:
     defaultMode: 292 # 0444
     items:
       - { key: {{ .Values.redis.secret.urlKey }}, path: {{ .Values.redis.secret.urlKey }} }
+{{- end }}
+{{- if include "bailiff.redisTlsSecret" . }}
+- name: redis-tls
+  secret:
+    secretName: {{ .Values.redis.external.tlsSecret.name }}
+    defaultMode: 292 # 0444
+    items:
+      {{- with .Values.redis.external.tlsSecret }}
+      {{- range list .caKey .certKey .keyKey | compact }}
+      - { key: {{ . }}, path: {{ . }} }
+      {{- end }}
+      {{- end }}
 {{- end }}
 {{- if include "bailiff.collectorSecret" . }}
 - name: collector

@@ -2,7 +2,8 @@ import { Redis, type RedisOptions } from "ioredis";
 import { StoreUnavailable } from "../../ports/command-store.js";
 import type { Log } from "../../ports/telemetry.js";
 import { createKeys } from "./keys.js";
-import { createSlotConnector } from "./slot-connector.js";
+import { addressOf, type RedisTls } from "./redis-address.js";
+import { createSlotConnector, TlsConnector } from "./slot-connector.js";
 import { orUnavailable } from "./store-failure.js";
 
 /** Where Redis is. */
@@ -11,6 +12,8 @@ export interface RedisEndpoint {
   readonly url: string;
   /** More nodes of the Redis Cluster that `url` is one of, each `host:port`; empty or left out: it is none. */
   readonly clusterNodes?: readonly string[];
+  /** For `rediss://`; null or left out: whom the system trusts. */
+  readonly tls?: RedisTls | null;
   /** Bound on one command; default 2,000. */
   readonly commandTimeoutMs?: number;
 }
@@ -32,6 +35,7 @@ export function createRedisClient(
 ): Redis {
   const { clusterNodes = [] } = endpoint;
   const commandTimeoutMs = endpoint.commandTimeoutMs ?? 2_000;
+  const address = addressOf(endpoint.url, endpoint.tls ?? null);
   const common: RedisOptions = {
     lazyConnect: true,
     connectTimeout: commandTimeoutMs,
@@ -43,7 +47,7 @@ export function createRedisClient(
     // A primary that is none any more, or not of our slot: connect anew, to whatever the name or the slot stands for now.
     reconnectOnError: (error) => /^(?:READONLY|MOVED|CLUSTERDOWN) /.test(error.message),
     ...(clusterNodes.length === 0
-      ? {}
+      ? address.tls && { Connector: TlsConnector }
       : { Connector: createSlotConnector(createKeys(deployment).queued, clusterNodes) }),
   };
   const byRole: Record<ConnectionRole, RedisOptions> = {
@@ -59,7 +63,7 @@ export function createRedisClient(
     subscriber: { maxRetriesPerRequest: null, autoResubscribe: false },
     fetcher: { maxRetriesPerRequest: null },
   };
-  const client = new Redis(endpoint.url, { ...common, ...byRole[role] });
+  const client = new Redis({ ...address, ...common, ...byRole[role] });
   let reported = false;
   client.on("error", (error: Error & { code?: string }) => {
     if (reported) return;
@@ -81,8 +85,14 @@ export async function connectFirst(client: Redis): Promise<void> {
   if (client.status === "wait") client.connect().catch(() => undefined);
   if (client.status === "ready") return;
   await new Promise<void>((resolve, reject) => {
+    // A code, such as a certificate's: a message may quote what the other side sent.
+    let code: string | null = null;
+    const onError = (error: Error & { code?: string }) => {
+      code = error.code ?? code;
+    };
     const settle = (outcome: () => void) => {
       clearTimeout(timer);
+      client.off("error", onError);
       client.off("ready", onReady);
       client.off("end", onEnd);
       outcome();
@@ -90,9 +100,13 @@ export async function connectFirst(client: Redis): Promise<void> {
     const onReady = () => settle(resolve);
     const onEnd = () => settle(() => reject(new StoreUnavailable("the connection to Redis was closed")));
     const timer = setTimeout(
-      () => settle(() => reject(new StoreUnavailable("Redis is not reachable or not ready"))),
+      () =>
+        settle(() =>
+          reject(new StoreUnavailable(`Redis is not reachable or not ready (${code ?? "no answer"})`)),
+        ),
       FIRST_CONNECT_LIMIT_MS,
     );
+    client.on("error", onError);
     client.once("ready", onReady);
     client.once("end", onEnd);
   });

@@ -1,6 +1,7 @@
-import { connect as connectPlain } from "node:net";
-import { type ConnectionOptions, connect as connectTls } from "node:tls";
+import { connect as connectPlain, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { AbstractConnector, Redis, type RedisOptions } from "ioredis";
+import { tlsTo } from "./redis-address.js";
 
 /** A node of a Redis Cluster, by the address that clients reach it at. */
 interface Node {
@@ -40,10 +41,8 @@ export function createSlotConnector(
       this.connecting = true;
       const { host, port } = await this.#findOwner(tell);
       const { tls } = this.#options;
-      const stream = tls
-        ? connectTls({ host, port, ...(typeof tls === "object" ? tls : {}) } as ConnectionOptions)
-        : connectPlain({ host, port });
-      stream.once("error", (error) => {
+      const stream = tls ? connectTls({ host, port, ...tlsTo(host, tls) }) : connectPlain({ host, port });
+      keepHearing(stream, (error) => {
         this.firstError = error;
       });
       this.stream = stream;
@@ -76,7 +75,7 @@ export function createSlotConnector(
         connectionName: "bailiff-lookup",
         ...(username === undefined ? {} : { username }),
         ...(password === undefined ? {} : { password }),
-        ...(tls === undefined ? {} : { tls }),
+        ...(tls === undefined ? {} : { tls: tlsTo(node.host, tls), Connector: TlsConnector }),
         ...(connectTimeout === undefined ? {} : { connectTimeout, commandTimeout: connectTimeout }),
       });
       client.on("error", () => undefined);
@@ -98,6 +97,33 @@ export function createSlotConnector(
       }
     }
   };
+}
+
+/** A client's connector to one address over TLS, as the client's own but for errors behind the first. */
+export class TlsConnector extends AbstractConnector {
+  readonly #options: RedisOptions;
+
+  constructor(options: unknown) {
+    const own = options as RedisOptions;
+    super(own.disconnectTimeout ?? 2_000);
+    this.#options = own;
+  }
+
+  override async connect() {
+    this.connecting = true;
+    const { host = "localhost", port = 6379, tls = {} } = this.#options;
+    const stream = connectTls({ host, port, ...tlsTo(host, tls) });
+    keepHearing(stream, (error) => {
+      this.firstError = error;
+    });
+    this.stream = stream;
+    return stream;
+  }
+}
+
+/** The client hears a stream's first error alone; a handshake can fail twice, and an error nobody hears ends the process. */
+function keepHearing(stream: Socket, onError: (error: Error) => void): void {
+  stream.on("error", onError);
 }
 
 function parseNode(text: string): Node {

@@ -49,6 +49,7 @@ const GIVEN = {
     "bailiff-metrics",
     "bailiff-test",
     "managed-redis",
+    "redis-certificates",
     "registry",
   ],
   ConfigMap: ["our-policy", "authority"],
@@ -877,13 +878,29 @@ describe("scaling", () => {
     expect(foreign).toEqual([]);
   });
 
-  it("runs no Redis of its own where there is an external one, and asks that one over TLS", () => {
+  it("runs no Redis of its own where there is an external one, and asks that one over TLS, by the authority and with the certificate of a Secret", () => {
     for (const row of rows.filter(({ values }) => values.startsWith("external-redis"))) {
       expect(
         row.objects.filter(({ metadata }) => metadata.name.endsWith("-redis")).map(({ kind }) => kind),
       ).toEqual(["TriggerAuthentication"]);
       expect(JSON.stringify(ofKind(row, "ScaledObject"))).toContain('"enableTLS":"true"');
+      const place = "/etc/bailiff/secrets/redis-tls";
+      const [caFile, certFile, keyFile] = [`${place}/ca.crt`, `${place}/tls.crt`, `${place}/tls.key`];
+      for (const pod of row.pods.filter(({ owner }) => owner.kind !== "Pod")) {
+        const container = containerOf(pod, isWorker(pod) ? "worker" : "api");
+        expect(configOf(row, container).redis.tls).toEqual({ caFile, certFile, keyFile });
+        expect(container.volumeMounts?.map(({ mountPath }) => mountPath)).toContain(place);
+      }
     }
+  });
+});
+
+it("names more nodes of an external Redis Cluster", async () => {
+  const sets = ["--set", "redis.external.clusterNodes={a.example.com:6379,b.example.com:6379}"];
+  const row = await renderChart(tools, "helm4", "external-redis-values.yaml", NEW_KUBERNETES, sets);
+  const text = named(row, "ConfigMap", "release-bailiff-config")?.data?.["bailiff.yaml"] ?? "";
+  expect(parse(text)).toMatchObject({
+    redis: { cluster_nodes: ["a.example.com:6379", "b.example.com:6379"] },
   });
 });
 

@@ -39,7 +39,8 @@ describe("defaults", () => {
     const config = load(null);
     expect(config.server).toMatchObject({ host: "127.0.0.1", port: 8080, publicMetrics: false });
     expect(config.webhooks).toMatchObject({ secret: null, allowHttp: false, allowAddresses: [] });
-    expect(config.redis).toEqual({ url: null, clusterNodes: [] });
+    const tls = { caFile: null, certFile: null, keyFile: null };
+    expect(config.redis).toEqual({ url: null, clusterNodes: [], tls });
     expect(config.workspaces).toEqual({
       root: "/var/lib/bailiff/workspaces",
       runnerUid: 10001,
@@ -86,7 +87,7 @@ describe("the file", () => {
     expect(problems(text)).toEqual([
       "server.port: must be at most 65535",
       "server.hots: is not a known field",
-      "redis.url: must be a redis:// or rediss:// URL",
+      "redis.url: must be a redis:// or rediss:// URL, without options",
       "worker.concurrency: must be of type number",
       "images.sandbox: must be pinned by digest: sha256:<64 hex> or name@sha256:<64 hex>",
       "images.Bad: must be 1 to 63 of a-z, 0-9, _ and -, starting with a letter or digit",
@@ -270,6 +271,15 @@ describe("fields against each other", () => {
     ["redis: { cluster_nodes: ['a:1'] }", `redis.cluster_nodes: ${NEEDS_PLAIN_URL}`],
     ["redis: { url: 'redis://a/2', cluster_nodes: ['b:1'] }", `redis.cluster_nodes: ${NEEDS_PLAIN_URL}`],
     ["redis: { url: 'redis://a', cluster_nodes: ['b:65536'] }", "redis.cluster_nodes.0: must be host:port"],
+    ["redis: { url: 'rediss://a?tls=' }", "redis.url: must be a redis:// or rediss:// URL, without options"],
+    ["redis: { url: 'redis://a/x' }", "redis.url: must be a redis:// or rediss:// URL, without options"],
+    ["redis: { url: 'redis://:%@a' }", "redis.url: must be a redis:// or rediss:// URL, without options"],
+    ["redis: { url: 'redis://a', tls: { ca_file: /a } }", "redis.tls: needs a rediss:// URL"],
+    ["redis: { tls: { ca_file: /a } }", "redis.tls: needs a rediss:// URL"],
+    [
+      "redis: { url: 'rediss://a', tls: { cert_file: /a } }",
+      "redis.tls: needs both or neither of cert_file and key_file",
+    ],
     ["worker: { pools: [a, a] }", "worker.pools: must not name a pool twice"],
   ])("%j is refused", (text, problem) => {
     const wanted = problem.replace(
@@ -320,9 +330,7 @@ describe("the result", () => {
   });
 
   it("shows no password and no value of the commands' environment once redacted", () => {
-    const config = load(
-      "redis: { url: 'rediss://me:hunter2@r:1/0?token=hunter3' }\nenvironment: { A: hunter4 }",
-    );
+    const config = load("redis: { url: 'rediss://me:hunter2@r:1/0' }\nenvironment: { A: hunter3 }");
     const shown = JSON.stringify(redactConfig(config));
     expect(shown).not.toMatch(/hunter/);
     expect(shown).toContain("rediss://me:");
