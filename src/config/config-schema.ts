@@ -128,6 +128,13 @@ const redis = z.strictObject({
     description:
       "More nodes of the Redis Cluster that `redis.url` is one of; empty where it is none. The others are found by them.",
   }),
+  wait_replicas: whole(
+    "replicas",
+    0,
+    10,
+    0,
+    "How many replicas have to have a claim before its argv is sent, so that a failover to one of them loses none. 0 waits for none.",
+  ),
   tls: z
     .strictObject({
       ca_file: pemPath("The authorities that its certificate may come from, in place of the system's."),

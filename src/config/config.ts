@@ -45,6 +45,8 @@ export interface Config {
   readonly redis: {
     readonly url: string | null;
     readonly clusterNodes: readonly string[];
+    /** How many replicas have to have a claim before its argv is sent; 0 where none is waited for. */
+    readonly waitReplicas: number;
     /** Files in PEM, with `rediss://` alone. */
     readonly tls: {
       readonly caFile: string | null;

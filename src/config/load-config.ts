@@ -224,6 +224,7 @@ function toConfig(document: ConfigDocument): Config {
     redis: {
       url: document.redis.url,
       clusterNodes: document.redis.cluster_nodes,
+      waitReplicas: document.redis.wait_replicas,
       tls: {
         caFile: document.redis.tls.ca_file,
         certFile: document.redis.tls.cert_file,

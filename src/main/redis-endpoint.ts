@@ -5,11 +5,12 @@ import type { Config } from "../config/config.js";
 
 /** Where Redis is and how it proves itself, with the files that the configuration names read. Throws where one is unfit. */
 export function readRedisEndpoint(config: Config, url: string): RedisEndpoint {
-  const { clusterNodes, tls } = config.redis;
+  const { clusterNodes, waitReplicas, tls } = config.redis;
   const isCertificate = (text: string) => new X509Certificate(text);
   return {
     url,
     clusterNodes,
+    waitReplicas,
     tls: {
       ca: readPem("redis.tls.ca_file", tls.caFile, isCertificate),
       cert: readPem("redis.tls.cert_file", tls.certFile, isCertificate),

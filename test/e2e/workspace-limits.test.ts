@@ -9,7 +9,7 @@ import {
   openAgent,
 } from "../support/bailiff.js";
 import { type RedisServer, startRedisServer } from "../support/redis-server.js";
-import { rawTar } from "../support/tar-bytes.js";
+import { type RawEntry, rawTar } from "../support/tar-bytes.js";
 
 const LIMITS = { workspace_bytes: 1_048_576, workspace_inodes: 100 };
 
@@ -29,7 +29,7 @@ afterAll(async () => {
   await redis?.stop();
 });
 
-async function put(...entries: Parameters<typeof rawTar>) {
+async function put(...entries: readonly RawEntry[]) {
   const response = await fetch(`${api.url}/v1/workspaces/main/archive`, {
     method: "PUT",
     headers: { authorization: `Bearer ${agent.key}`, "content-type": "application/x-tar" },
@@ -42,7 +42,7 @@ async function put(...entries: Parameters<typeof rawTar>) {
   };
 }
 
-test.each([
+test.each<[string, string, RawEntry[]]>([
   ["workspace_bytes", "1048576 bytes", [{ name: "new/large", body: Buffer.alloc(2_000_000, "x") }]],
   [
     "workspace_inodes",

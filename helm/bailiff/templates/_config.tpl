@@ -87,6 +87,7 @@
 {{- $redis := dict -}}
 {{- if not .Values.redis.bundled.enabled -}}
 {{- $_ := set $redis "cluster_nodes" .Values.redis.external.clusterNodes -}}
+{{- $_ := set $redis "wait_replicas" .Values.redis.external.waitReplicas -}}
 {{- if include "bailiff.redisTlsSecret" . -}}
 {{- $tls := dict -}}
 {{- $secret := .Values.redis.external.tlsSecret -}}

@@ -14,15 +14,17 @@ export interface RedisEndpoint {
   readonly clusterNodes?: readonly string[];
   /** For `rediss://`; null or left out: whom the system trusts. */
   readonly tls?: RedisTls | null;
+  /** How many replicas have to have a claim before it counts; default 0. */
+  readonly waitReplicas?: number;
   /** Bound on one command; default 2,000. */
   readonly commandTimeoutMs?: number;
 }
 
 /**
- * `commands` fails fast and never sends a command twice; `subscriber` holds the subscriptions;
+ * `commands` fails fast and never sends a command twice, and so does `claims`; `subscriber` holds the subscriptions;
  * `fetcher` is for BullMQ's worker, whose blocking commands wait for Redis to come back.
  */
-export type ConnectionRole = "commands" | "subscriber" | "fetcher";
+export type ConnectionRole = "commands" | "claims" | "subscriber" | "fetcher";
 
 const FIRST_CONNECT_LIMIT_MS = 10_000;
 
@@ -50,15 +52,17 @@ export function createRedisClient(
       ? address.tls && { Connector: TlsConnector }
       : { Connector: createSlotConnector(createKeys(deployment).queued, clusterNodes) }),
   };
+  // What was sent when the connection broke may have been done: it fails, and whoever asked decides.
+  const onceOnly: RedisOptions = {
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: commandTimeoutMs,
+    socketTimeout: 2 * commandTimeoutMs,
+  };
   const byRole: Record<ConnectionRole, RedisOptions> = {
-    // What was sent when the connection broke may have been done: it fails, and whoever asked decides.
-    commands: {
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: 0,
-      commandTimeout: commandTimeoutMs,
-      socketTimeout: 2 * commandTimeoutMs,
-    },
+    commands: onceOnly,
+    claims: onceOnly,
     // It subscribes by itself whenever it is ready, where a refusal is heard; the client's own way would not hear it.
     subscriber: { maxRetriesPerRequest: null, autoResubscribe: false },
     fetcher: { maxRetriesPerRequest: null },

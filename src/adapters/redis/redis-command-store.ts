@@ -51,6 +51,8 @@ export function createRedisCommandStore(deps: {
   readonly redis: Redis;
   readonly keys: Keys;
   readonly scripts: CommandScripts;
+  /** The same, for what has to survive a failover. */
+  readonly claimScripts: CommandScripts;
   readonly events: CommandEvents;
   /** As `events` knows this process. */
   readonly processToken: string;
@@ -165,7 +167,7 @@ export function createRedisCommandStore(deps: {
       );
       const expired = writeResult(approvalExpiredResult());
       const cancelled = writeResult(unstartedResult(neverStarted("cancelled", "the session was removed")));
-      const reply = (await scripts.runOn(
+      const reply = (await deps.claimScripts.runOn(
         "claim",
         commandId,
         [

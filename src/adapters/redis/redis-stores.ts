@@ -30,10 +30,11 @@ import { createRedisQueueBoard, type RedisQueueBoard } from "./redis-queue-board
 import { createRedisSessionStore } from "./redis-session-store.js";
 import { createRedisWarmHomes } from "./redis-warm-homes.js";
 import { createRedisWebhookStore } from "./redis-webhook-store.js";
-import { defineScripts } from "./scripts.js";
+import { replicatedScript } from "./replicated-script.js";
+import { defineScripts, type RunScript } from "./scripts.js";
 import { startCheck } from "./start-check.js";
 
-/** Everything of one deployment that is kept in Redis, on two connections per process. */
+/** Everything of one deployment that is kept in Redis, on two connections per process, and a third where claims wait for replicas. */
 export interface RedisStores {
   readonly commands: CommandStore;
   readonly approvals: ApprovalStore;
@@ -67,27 +68,32 @@ export async function openRedisStores(options: {
   const keys = createKeys(options.deployment);
   const redis = createRedisClient(endpoint, options.deployment, "commands", log);
   const subscriber = createRedisClient(endpoint, options.deployment, "subscriber", log);
+  const claims = endpoint.waitReplicas
+    ? createRedisClient(endpoint, options.deployment, "claims", log)
+    : null;
+  const connections = [redis, subscriber, ...(claims === null ? [] : [claims])];
   try {
-    await Promise.all([connectFirst(redis), connectFirst(subscriber)]);
-    await startCheck(redis, keys.queued, log);
+    await Promise.all(connections.map(connectFirst));
+    await startCheck(redis, keys.queued, endpoint.waitReplicas ?? 0, log);
   } catch (error) {
-    await Promise.all([disconnect(redis), disconnect(subscriber)]);
+    await Promise.all(connections.map(disconnect));
     throw error;
   }
   const runScript = defineScripts(redis);
   const places = createCommandPlaces(redis, keys);
   const processToken = randomBytes(6).toString("base64url");
   const events = createCommandEvents(subscriber, keys, processToken);
-  const scripts = createCommandScripts({
-    keys,
-    runScript,
-    places,
-    resultTtlMs: options.retention.resultTtlMs,
-  });
+  const scriptsBy = (run: RunScript) =>
+    createCommandScripts({ keys, runScript: run, places, resultTtlMs: options.retention.resultTtlMs });
+  const scripts = scriptsBy(runScript);
   const commands = createRedisCommandStore({
     redis,
     keys,
     scripts,
+    claimScripts:
+      claims === null
+        ? scripts
+        : scriptsBy(replicatedScript(claims, defineScripts(claims), endpoint.waitReplicas ?? 0)),
     events,
     processToken,
     retention: options.retention,
@@ -123,7 +129,7 @@ export async function openRedisStores(options: {
       commands.close();
       events.close();
       await queue.close();
-      await Promise.all([disconnect(redis), disconnect(subscriber)]);
+      await Promise.all(connections.map(disconnect));
     },
   };
 }

@@ -6,10 +6,15 @@ const MIN_VERSION = [6, 2] as const;
 
 /**
  * Refuses a Redis that could lose or evict commands, warns about one that forgets them at a restart.
- * `anyKey` is one of the deployment's.
+ * `anyKey` is one of the deployment's, `waitReplicas` how many replicas claims will wait for.
  * @throws Error that says which setting to change.
  */
-export async function startCheck(redis: Redis, anyKey: string, log: Log): Promise<void> {
+export async function startCheck(
+  redis: Redis,
+  anyKey: string,
+  waitReplicas: number,
+  log: Log,
+): Promise<void> {
   const facts = readFacts(await orUnavailable(() => redis.info()));
   const version = facts.get("redis_version") ?? "0";
   const [major = 0, minor = 0] = version.split(".").map(Number);
@@ -29,6 +34,13 @@ export async function startCheck(redis: Redis, anyKey: string, log: Log): Promis
   }
   if (facts.get("role") === "slave") {
     throw new Error("This Redis is a read-only replica: give Bailiff the primary's address");
+  }
+  const replicas = Number(facts.get("connected_slaves") ?? 0);
+  if (replicas < waitReplicas) {
+    log.warn(
+      { replicas, wait_replicas: waitReplicas },
+      "Redis has fewer replicas than redis.wait_replicas: no command is dispatched until it has them",
+    );
   }
   const appendOnly = facts.get("aof_enabled") === "1";
   const save = await setting(redis, "save");

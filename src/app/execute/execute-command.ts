@@ -161,6 +161,7 @@ export function createExecuteCommand(deps: {
         // a command dispatched to a live worker that does not run it would be nobody's.
         await giveBackClaim(record, fence);
         if (!(error instanceof StoreUnavailable)) throw error;
+        deps.log.warn({ command_id: record.id, err: error }, "a claim was not confirmed, and is given back");
         return "give_back";
       }
       if (claim.kind === "no_lease") {

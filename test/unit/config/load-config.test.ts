@@ -40,7 +40,7 @@ describe("defaults", () => {
     expect(config.server).toMatchObject({ host: "127.0.0.1", port: 8080, publicMetrics: false });
     expect(config.webhooks).toMatchObject({ secret: null, allowHttp: false, allowAddresses: [] });
     const tls = { caFile: null, certFile: null, keyFile: null };
-    expect(config.redis).toEqual({ url: null, clusterNodes: [], tls });
+    expect(config.redis).toEqual({ url: null, clusterNodes: [], waitReplicas: 0, tls });
     expect(config.workspaces).toEqual({
       root: "/var/lib/bailiff/workspaces",
       runnerUid: 10001,
