@@ -79,7 +79,6 @@ export interface CommandResult {
 
 /** The durable truth about one command. `fence` is never shown to a caller. */
 export interface CommandRecord {
-  readonly formatVersion: 1;
   readonly id: string;
   readonly tenant: string;
   readonly sessionId: string;

@@ -85,7 +85,6 @@ export function aRecord(session: Session, given: Partial<CommandRecord> = {}): C
   const nowMs = given.createdAtMs ?? Date.now();
   const state = given.state ?? "queued";
   return {
-    formatVersion: 1,
     id: freshId("cmd"),
     tenant: session.tenant,
     sessionId: session.id,

@@ -1,5 +1,9 @@
 import { expect } from "vitest";
+import { readRecord } from "../../src/adapters/redis/record-format.js";
 import type { StoreFixture } from "./redis-fixtures.js";
+
+/** A deployment and a plain client of its Redis. */
+type InRedis = Pick<StoreFixture, "deployment" | "redis">;
 
 /** The members that the records of a deployment ask of every set and sorted set which lists commands. */
 type Membership = Record<string, string[]>;
@@ -16,7 +20,7 @@ export interface Granted {
  * `grants` says what sessions had; a number alone is dispatches.
  */
 export async function expectConsistent(
-  fixture: StoreFixture,
+  fixture: InRedis,
   grants: Readonly<Record<string, number | Granted>> = {},
 ): Promise<void> {
   const prefix = `{bailiff:${fixture.deployment}}:`;
@@ -33,8 +37,9 @@ export async function expectConsistent(
 
   for (const name of names.filter((each) => each.startsWith("cmd:"))) {
     const record = await fixture.redis.hgetall(prefix + name);
-    const { id = "", tenant = "", sessionId = "", pool = "", state = "" } = record;
-    expect(name).toBe(`cmd:${id}`);
+    const { tenant = "", sessionId = "", pool = "", state = "" } = record;
+    const id = name.slice("cmd:".length);
+    expect(readRecord(record)?.id).toBe(id);
     list(`tenant:${tenant}:index`, id);
     list(`session:${sessionId}:index`, id);
     if (state === "awaiting_approval") list("awaiting", id);
@@ -105,7 +110,7 @@ export async function expectConsistent(
  * Compares what tenants are charged for today with the records, which must all be there still and of today.
  * A charge never outgrows its reservation, and is nothing for a command that never started.
  */
-export async function expectUsageOfRecords(fixture: StoreFixture): Promise<void> {
+export async function expectUsageOfRecords(fixture: InRedis): Promise<void> {
   const prefix = `{bailiff:${fixture.deployment}}:`;
   const names = await keysOf(fixture, prefix);
   const expected: Record<string, { dispatches: number; wallMs: number; cpuMs: number }> = {};
@@ -134,7 +139,7 @@ export async function expectUsageOfRecords(fixture: StoreFixture): Promise<void>
 
 /** Every key of the fixture's deployment, without the common prefix. */
 export async function keysOf(
-  fixture: StoreFixture,
+  fixture: InRedis,
   prefix = `{bailiff:${fixture.deployment}}:`,
 ): Promise<string[]> {
   const names: string[] = [];
@@ -153,7 +158,7 @@ function isListing(name: string): boolean {
   return /^(tenant|session|pool):[^:]+:(index|waiting|in-flight|open|queued|approvals)$/.test(name);
 }
 
-async function membersOf(fixture: StoreFixture, key: string): Promise<string[]> {
+async function membersOf(fixture: InRedis, key: string): Promise<string[]> {
   const type = await fixture.redis.type(key);
   return type === "set" ? fixture.redis.smembers(key) : fixture.redis.zrange(key, 0, -1);
 }

@@ -1,22 +1,56 @@
-import type { Approval, ApprovalState } from "../../domain/approval/approval.js";
+import type { Approval, ApprovalState, BoundFile } from "../../domain/approval/approval.js";
 import type { CommandRecord, CommandResult, CommandState } from "../../domain/command.js";
 import { readLabel, writeLabel } from "./session-format.js";
 
-/** The fields of a record's hash that a listing reads: all but the streams' text. */
-export const LISTED_FIELDS = [
+/**
+ * What of a record never changes after its admission and no script looks at: one field in JSON. A field of its own has what
+ * changes, what scripts read, and what finds the command's keys without its format being known.
+ */
+interface RecordDocument
+  extends Pick<
+    CommandRecord,
+    | "id"
+    | "workspaceId"
+    | "principalId"
+    | "profile"
+    | "imageDigest"
+    | "request"
+    | "decision"
+    | "createdAtMs"
+    | "webhook"
+    | "traceparent"
+  > {
+  readonly approvalFiles?: readonly BoundFile[];
+}
+
+/** The document's members. In format 1 each is a field of its own: a string as it is, anything else in JSON. */
+const DOCUMENT_MEMBERS = {
+  id: "string",
+  workspaceId: "string",
+  principalId: "string",
+  profile: "string",
+  imageDigest: "string",
+  request: "object",
+  decision: "object",
+  createdAtMs: "number",
+  approvalFiles: "object",
+  webhook: "object",
+  traceparent: "string",
+} as const satisfies Record<keyof RecordDocument, "string" | "number" | "object">;
+const MAY_LACK: ReadonlySet<string> = new Set<keyof RecordDocument>([
+  "approvalFiles",
+  "webhook",
+  "traceparent",
+]);
+
+/** The fields of a record's hash, of either format, that a listing reads: all but the streams' text. */
+export const LISTED_FIELDS: readonly string[] = [
   "formatVersion",
-  "id",
   "tenant",
   "sessionId",
-  "workspaceId",
-  "principalId",
-  "profile",
-  "imageDigest",
   "pool",
-  "request",
-  "decision",
+  "document",
   "state",
-  "createdAtMs",
   "queuedAtMs",
   "dispatchedAtMs",
   "finishedAtMs",
@@ -27,7 +61,6 @@ export const LISTED_FIELDS = [
   "approvalId",
   "approvalState",
   "approvalBinding",
-  "approvalFiles",
   "approvalExpiresAtMs",
   "approvalDecidedBy",
   "approvalDecidedAtMs",
@@ -36,9 +69,8 @@ export const LISTED_FIELDS = [
   "chargedWallMs",
   "chargedCpuMs",
   "label",
-  "webhook",
-  "traceparent",
-] as const;
+  ...Object.keys(DOCUMENT_MEMBERS),
+];
 
 /** A result as it is stored: its facts, and the streams' text apart, so that a listing need not load it. */
 export function writeResult(result: CommandResult): { result: string; output: string } {
@@ -49,35 +81,27 @@ export function writeResult(result: CommandResult): { result: string; output: st
 /** The fields of a new record's hash; what is null is left out. */
 export function writeRecord(record: CommandRecord): Record<string, string> {
   const fields: Record<string, string> = {
-    formatVersion: String(record.formatVersion),
-    id: record.id,
+    formatVersion: "2",
     tenant: record.tenant,
     sessionId: record.sessionId,
-    workspaceId: record.workspaceId,
-    principalId: record.principalId,
-    profile: record.profile,
-    imageDigest: record.imageDigest,
     pool: record.pool,
-    request: JSON.stringify(record.request),
-    decision: JSON.stringify(record.decision),
+    document: writeDocument(record),
     state: record.state,
-    createdAtMs: String(record.createdAtMs),
   };
   if (record.queuedAtMs !== null) fields["queuedAtMs"] = String(record.queuedAtMs);
   if (record.finishedAtMs !== null) fields["finishedAtMs"] = String(record.finishedAtMs);
   if (record.approvalId !== null) fields["approvalId"] = record.approvalId;
-  if (record.approval !== undefined) Object.assign(fields, writeApproval(record.approval));
+  if (record.approval !== undefined) {
+    Object.assign(fields, writeApproval(record.approval));
+    // Like the webhook's events below: what the scripts look for, without reading JSON.
+    fields["principalId"] = record.principalId;
+  }
   if (record.charge !== undefined) {
     fields["chargedWallMs"] = String(record.charge.wallMs);
     fields["chargedCpuMs"] = String(record.charge.cpuMs);
   }
   if (record.label !== undefined) fields["label"] = writeLabel(record.label);
-  if (record.webhook !== undefined) {
-    fields["webhook"] = JSON.stringify(record.webhook);
-    // What the scripts look for, without reading JSON.
-    fields["webhookEvents"] = `|${record.webhook.events.join("|")}|`;
-  }
-  if (record.traceparent !== undefined) fields["traceparent"] = record.traceparent;
+  if (record.webhook !== undefined) fields["webhookEvents"] = `|${record.webhook.events.join("|")}|`;
   if (record.result !== null) {
     const written = writeResult(record.result);
     fields["result"] = written.result;
@@ -86,18 +110,21 @@ export function writeRecord(record: CommandRecord): Record<string, string> {
   return fields;
 }
 
-/** The format that this version writes, and the only one that it reads; `scripts/shared.lua` holds to the same. */
-const FORMAT_VERSION = "1";
+/**
+ * The formats that this version reads; it writes the last, and a record keeps the one that it was written in.
+ * `scripts/shared.lua` holds to the same.
+ */
+const KNOWN_FORMATS: ReadonlySet<string> = new Set(["1", "2"]);
+
+type Fields = Readonly<Record<string, string | null | undefined>>;
 
 /** Whether this version knows what a record means; what it does not know is left to the newer one that wrote it. */
-export function isKnownFormat(fields: Readonly<Record<string, string | null | undefined>>): boolean {
-  return fields["formatVersion"] === FORMAT_VERSION;
+export function isKnownFormat(fields: Fields): boolean {
+  return KNOWN_FORMATS.has(fields["formatVersion"] ?? "");
 }
 
-/** The record in a hash, or null when there is none. Throws on a format this version does not know. */
-export function readRecord(
-  fields: Readonly<Record<string, string | null | undefined>>,
-): CommandRecord | null {
+/** The record in a hash, or null when there is none. Throws on a format this version does not know, and where a part is missing. */
+export function readRecord(fields: Fields): CommandRecord | null {
   const version = fields["formatVersion"];
   if (version === undefined || version === null) return null;
   if (!isKnownFormat(fields))
@@ -112,20 +139,15 @@ export function readRecord(
     const value = optional(name);
     return value === null ? null : Number(value);
   };
+  const { approvalFiles, ...unchanging } = readDocument(
+    version === "1" ? documentOfFormat1(fields) : JSON.parse(text("document")),
+  );
   return {
-    formatVersion: 1,
-    id: text("id"),
+    ...unchanging,
     tenant: text("tenant"),
     sessionId: text("sessionId"),
-    workspaceId: text("workspaceId"),
-    principalId: text("principalId"),
-    profile: text("profile"),
-    imageDigest: text("imageDigest"),
     pool: text("pool"),
-    request: JSON.parse(text("request")),
-    decision: JSON.parse(text("decision")),
     state: text("state") as CommandState,
-    createdAtMs: Number(text("createdAtMs")),
     queuedAtMs: time("queuedAtMs"),
     dispatchedAtMs: time("dispatchedAtMs"),
     finishedAtMs: time("finishedAtMs"),
@@ -134,13 +156,49 @@ export function readRecord(
     containerId: optional("containerId"),
     cancelRequested: optional("cancelRequested") === "1",
     approvalId: optional("approvalId"),
-    ...readApproval(optional),
+    ...readApproval(optional, approvalFiles ?? []),
     result: readResult(optional("result"), optional("output")),
     ...readCharge(optional("chargedWallMs"), optional("chargedCpuMs")),
     ...readCommandLabel(optional("label")),
-    ...readWebhook(optional("webhook")),
-    ...readTrace(optional("traceparent")),
   };
+}
+
+function writeDocument(record: CommandRecord): string {
+  const document: RecordDocument = {
+    id: record.id,
+    workspaceId: record.workspaceId,
+    principalId: record.principalId,
+    profile: record.profile,
+    imageDigest: record.imageDigest,
+    request: record.request,
+    decision: record.decision,
+    createdAtMs: record.createdAtMs,
+    ...(record.approval === undefined ? {} : { approvalFiles: record.approval.files }),
+    ...(record.webhook === undefined ? {} : { webhook: record.webhook }),
+    ...(record.traceparent === undefined ? {} : { traceparent: record.traceparent }),
+  };
+  return JSON.stringify(document);
+}
+
+/** A document of known members alone, whatever else is in it. */
+function readDocument(stored: Record<string, unknown>): RecordDocument {
+  const document: Record<string, unknown> = {};
+  for (const [name, kind] of Object.entries(DOCUMENT_MEMBERS)) {
+    const value = stored[name];
+    if (value === undefined && MAY_LACK.has(name)) continue;
+    if (value === null || typeof value !== kind) throw new Error(`command record without ${name}`);
+    document[name] = value;
+  }
+  return document as unknown as RecordDocument;
+}
+
+function documentOfFormat1(fields: Fields): Record<string, unknown> {
+  const document: Record<string, unknown> = {};
+  for (const [name, kind] of Object.entries(DOCUMENT_MEMBERS)) {
+    const value = fields[name] ?? undefined;
+    document[name] = value === undefined || kind === "string" ? value : JSON.parse(value);
+  }
+  return document;
 }
 
 /** The hash in a script's flat reply of names and values. */
@@ -156,7 +214,6 @@ function writeApproval(approval: Approval): Record<string, string> {
   return {
     approvalState: approval.state,
     approvalBinding: approval.binding,
-    approvalFiles: JSON.stringify(approval.files),
     ...(expiresAtMs === null ? {} : { approvalExpiresAtMs: String(expiresAtMs) }),
     ...(decidedBy === null ? {} : { approvalDecidedBy: decidedBy }),
     ...(decidedAtMs === null ? {} : { approvalDecidedAtMs: String(decidedAtMs) }),
@@ -164,7 +221,10 @@ function writeApproval(approval: Approval): Record<string, string> {
   };
 }
 
-function readApproval(optional: (name: string) => string | null): Pick<CommandRecord, "approval"> {
+function readApproval(
+  optional: (name: string) => string | null,
+  files: readonly BoundFile[],
+): Pick<CommandRecord, "approval"> {
   const id = optional("approvalId");
   const state = optional("approvalState");
   if (id === null || state === null) return {};
@@ -177,7 +237,7 @@ function readApproval(optional: (name: string) => string | null): Pick<CommandRe
       id,
       state: state as ApprovalState,
       binding: optional("approvalBinding") ?? "",
-      files: JSON.parse(optional("approvalFiles") ?? "[]"),
+      files,
       expiresAtMs: number("approvalExpiresAtMs"),
       decidedBy: optional("approvalDecidedBy"),
       decidedAtMs: number("approvalDecidedAtMs"),
@@ -194,14 +254,6 @@ function readCharge(wallMs: string | null, cpuMs: string | null): Pick<CommandRe
 
 function readCommandLabel(text: string | null): Pick<CommandRecord, "label"> {
   return text === null ? {} : { label: readLabel(text) };
-}
-
-function readWebhook(text: string | null): Pick<CommandRecord, "webhook"> {
-  return text === null ? {} : { webhook: JSON.parse(text) };
-}
-
-function readTrace(traceparent: string | null): Pick<CommandRecord, "traceparent"> {
-  return traceparent === null ? {} : { traceparent };
 }
 
 function readResult(result: string | null, output: string | null): CommandResult | null {

@@ -98,7 +98,6 @@ export function createSubmitServices(deps: {
     const id = deps.ids.next("cmd");
     const approvalId = bound === null ? null : approvalIdOf(id);
     return {
-      formatVersion: 1,
       id,
       tenant: principal.tenant,
       sessionId: session.id,

@@ -16,7 +16,7 @@ import {
 } from "../../support/redis-fixtures.js";
 import { type RedisServer, startRedisServer } from "../../support/redis-server.js";
 
-const NEWER = /command record of format 2: written by a newer Bailiff/;
+const NEWER = /command record of format 3: written by a newer Bailiff/;
 /** As of a worker that never was. */
 const NO_LEASE = "wrk_gone";
 
@@ -37,7 +37,7 @@ const hashOf = (commandId: string) => fixture.redis.hgetall(keyOf(commandId));
 
 /** Makes a record look as a newer version would have written it. */
 const renew = (commandId: string, more: Record<string, string> = {}) =>
-  fixture.redis.hset(keyOf(commandId), { formatVersion: "2", ...more });
+  fixture.redis.hset(keyOf(commandId), { formatVersion: "3", ...more });
 
 async function openSession() {
   const session = aSession();
@@ -60,7 +60,7 @@ describe("a record of a format that this version does not know", () => {
     expect(await hashOf(record.id)).toEqual(before);
     expect(await fixture.redis.pttl(keyOf(record.id))).toBe(-1);
     expect((await fixture.commands.counts()).queued).toBe(1);
-    await fixture.redis.hset(keyOf(record.id), { formatVersion: "1" });
+    await fixture.redis.hset(keyOf(record.id), { formatVersion: "2" });
     expect((await claimFor(fixture, record.id)).kind).toBe("claimed");
   });
 

@@ -330,7 +330,6 @@ export function createInMemoryServices(): InMemoryServices {
       const started = argv0 !== DENIED_ARGV0 && argv0 !== ASKED_ARGV0;
       const id = nextId("cmd");
       const record: CommandRecord = {
-        formatVersion: 1,
         id,
         tenant: principal.tenant,
         sessionId,

@@ -12,7 +12,6 @@ import { completedResult, decisionOf } from "../../support/http/in-memory-servic
 
 function recordOf(result: CommandResult | null, more: Partial<CommandRecord> = {}): CommandRecord {
   return {
-    formatVersion: 1,
     id: "cmd_1",
     tenant: "red",
     sessionId: "ses_1",

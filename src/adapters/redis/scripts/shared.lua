@@ -26,7 +26,7 @@ local now = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000))
 
 -- What a newer version wrote may mean what is not known here: its record is neither dispatched, nor ended, nor changed.
 local format = redis.call('HGET', record, 'formatVersion')
-if format and format ~= '1' then
+if format and format ~= '1' and format ~= '2' then
   return redis.error_reply('FORMAT command record of format ' .. format .. ': written by a newer Bailiff')
 end
 
@@ -116,9 +116,10 @@ local function announce(state)
 end
 
 -- What evidence has to say is owed with the change it is about, so that no crash can lose it. The entry holds the record as it
--- is now: it does not wait for one that may have changed or expired by the time it is read.
+-- is now: it does not wait for one that may have changed or expired by the time it is read. What of these fields is in the
+-- document of format 2 stands for itself in format 1.
 local EVIDENCE_FIELDS = {
-  'formatVersion', 'id', 'tenant', 'sessionId', 'workspaceId', 'principalId', 'profile', 'imageDigest', 'pool', 'request',
+  'formatVersion', 'document', 'id', 'tenant', 'sessionId', 'workspaceId', 'principalId', 'profile', 'imageDigest', 'pool', 'request',
   'decision', 'state', 'createdAtMs', 'queuedAtMs', 'dispatchedAtMs', 'finishedAtMs', 'workerId', 'containerId',
   'cancelRequested', 'approvalId', 'approvalState', 'approvalDecidedBy', 'approvalNote', 'result', 'label',
 }
