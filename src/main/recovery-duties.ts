@@ -1,4 +1,5 @@
 import { createExpireApprovals } from "../app/approvals/expire-approvals.js";
+import { longestContainerMs } from "../app/execute/recheck-command.js";
 import { createPeriodic, type Periodic } from "../app/periodic.js";
 import type { DeadWorkers } from "../app/recovery/dead-workers.js";
 import { createReconcileCommands } from "../app/recovery/reconcile-commands.js";
@@ -31,7 +32,7 @@ const TRIM_MS = 60_000;
  * takes what is forgotten out of the listings.
  */
 export function createRecoveryDuties(
-  { config, metrics, stores }: Foundation,
+  { config, clock, metrics, stores }: Foundation,
   own: {
     readonly deadWorkers: DeadWorkers;
     /** Null in a process without an engine. */
@@ -54,6 +55,8 @@ export function createRecoveryDuties(
         workerId,
         claimToSendMs: claimToSendMs(config),
         graceMs: config.limits.graceMs,
+        overdueMs: claimToSendMs(config) + longestContainerMs(config.limits) + config.limits.graceMs,
+        clock,
         log,
         metrics,
       }),

@@ -134,13 +134,15 @@ export interface CancelFeed {
   subscribe(onCancel: (commandId: string) => void): Promise<() => Promise<void>>;
 }
 
-/** A dispatched command whose worker holds no lease. */
+/** A dispatched command that nobody may be about to end: its worker holds no lease, or was to have ended it long ago. */
 export interface Orphan {
   readonly record: CommandRecord;
   /** The engine its worker used; null when not known. */
   readonly engineId: string | null;
   /** How long ago it was dispatched. */
   readonly dispatchedForMs: number;
+  /** Its worker lives, and does not know of it any more: what it wrote was lost behind its back. */
+  readonly isOverdue: boolean;
 }
 
 /** What a worker says of itself with each renewal of its lease. */
@@ -183,11 +185,12 @@ export interface LeaseStore {
   workers(limit: number): Promise<readonly SeenWorker[]>;
   /** Engines of the workers that hold a lease. */
   liveEngines(): Promise<ReadonlySet<string>>;
-  orphaned(limit: number): Promise<readonly Orphan[]>;
+  /** Those of workers without a lease, and, of any worker, those dispatched longer than `overdueMs` ago. */
+  orphaned(limit: number, overdueMs?: number): Promise<readonly Orphan[]>;
   /** Queued records with no envelope in the queue (an add that was lost, a flushed queue). */
   unqueued(olderThanMs: number, limit: number): Promise<readonly CommandRecord[]>;
-  /** `dispatched → finished` as lost, whoever holds the fence, only while the holder's lease is gone. */
-  declareLost(commandId: string, fence: string, result: CommandResult): Promise<boolean>;
+  /** `dispatched → finished` as lost, whoever holds the fence, only while it is an orphan by the same measure. */
+  declareLost(commandId: string, fence: string, result: CommandResult, overdueMs?: number): Promise<boolean>;
   /** One leader among all processes for a bounded time; true when this one is it. */
   lead(role: string, holder: string, leaseMs: number): Promise<boolean>;
 }

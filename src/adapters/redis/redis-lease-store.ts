@@ -28,6 +28,9 @@ export function createRedisLeaseStore(deps: {
   const liveWorkers = (nowMs: number) =>
     orUnavailable(() => redis.zrangebyscore(keys.leases, `(${nowMs}`, "+inf"));
 
+  const dispatchedBefore = (untilMs: number) =>
+    orUnavailable(() => redis.zrangebyscore(keys.dispatched, "-inf", untilMs, "LIMIT", 0, SCAN_BATCH));
+
   /** All members up to a score, oldest first, in batches; members that vanish between batches do no harm. */
   async function* oldest(key: string, untilMs: number | "+inf"): AsyncGenerator<string[]> {
     for (let offset = 0; ; offset += SCAN_BATCH) {
@@ -87,15 +90,16 @@ export function createRedisLeaseStore(deps: {
       return new Set(engines.filter((engine) => engine !== null));
     },
 
-    async orphaned(limit) {
+    async orphaned(limit, overdueMs) {
       const nowMs = await redisNowMs(redis);
       const live = new Set(await liveWorkers(nowMs));
+      const overdue = new Set(overdueMs === undefined ? [] : await dispatchedBefore(nowMs - overdueMs));
       const found: Orphan[] = [];
       for await (const ids of oldest(keys.dispatched, "+inf")) {
         const holders = await readField(ids, "workerId");
         for (const [i, id] of ids.entries()) {
           const holder = holders[i];
-          if (typeof holder !== "string" || live.has(holder)) continue;
+          if (typeof holder !== "string" || (live.has(holder) && !overdue.has(id))) continue;
           const fields = await orUnavailable(() => redis.hgetall(keys.command(id)));
           if (!isKnownFormat(fields)) continue;
           const record = readRecord(fields);
@@ -104,6 +108,7 @@ export function createRedisLeaseStore(deps: {
             record,
             engineId: fields["engineId"] || null,
             dispatchedForMs: nowMs - (record.dispatchedAtMs ?? nowMs),
+            isOverdue: live.has(holder),
           });
           if (found.length === limit) return found;
         }
@@ -132,7 +137,7 @@ export function createRedisLeaseStore(deps: {
       return found;
     },
 
-    async declareLost(commandId, fence, result) {
+    async declareLost(commandId, fence, result, overdueMs) {
       const place = await deps.places.find(commandId);
       if (place === null) return false;
       const written = writeResult(result);
@@ -148,6 +153,7 @@ export function createRedisLeaseStore(deps: {
           fence,
           written.result,
           written.output,
+          overdueMs === undefined ? "" : String(overdueMs),
         ],
       );
       return reply === 1;

@@ -1,6 +1,7 @@
 import type { CommandRecord } from "../../domain/command.js";
 import { lost } from "../../domain/outcome.js";
 import { unstartedResult } from "../../domain/result.js";
+import type { Clock } from "../../ports/clock.js";
 import type { CommandQueue } from "../../ports/command-queue.js";
 import type { LeaseStore, Orphan } from "../../ports/command-store.js";
 import type { ContainerRuntime } from "../../ports/container-runtime.js";
@@ -12,6 +13,8 @@ const BATCH = 100;
 const REMOVALS_AT_ONCE = 8;
 /** A queued record this old without an envelope is not about to get one from its API process. */
 const UNQUEUED_AFTER_MS = 10_000;
+/** A worker that could not reach Redis may still have the end of an overdue command, and gets so long to write it. */
+const OVERDUE_SEEN_MS = 60_000;
 
 /** The engine a process can remove containers on. */
 export interface OwnEngine {
@@ -24,7 +27,8 @@ export interface OwnEngine {
  *
  * `lost` is said only when nothing of the command can still act: the one container that could have its argv has been
  * removed from this engine; or, where no live worker uses that engine or it does not do as it is told, the command's own
- * time is over, which bailiff-init enforces by itself.
+ * time is over, which bailiff-init enforces by itself. A worker that lives ends its own, but for those that it was to have
+ * ended long ago: Redis took its word for them and lost it, in a failover to a replica that did not have it.
  */
 export function createReconcileCommands(deps: {
   readonly leases: LeaseStore;
@@ -37,11 +41,32 @@ export function createReconcileCommands(deps: {
   /** After a dispatch argv may be sent this late. */
   readonly claimToSendMs: number;
   readonly graceMs: number;
+  /** Longer than any command is dispatched. */
+  readonly overdueMs: number;
+  readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
 }): () => Promise<{ lost: number; requeued: number }> {
   const isPastItsTime = ({ record, dispatchedForMs }: Orphan): boolean =>
     dispatchedForMs > deps.claimToSendMs + record.request.timeoutMs + 2 * deps.graceMs;
+
+  /** Since when each overdue command has been seen here in every round. */
+  let overdueSince = new Map<string, number>();
+  const seeOverdue = (orphans: readonly Orphan[]): void => {
+    const nowMs = deps.clock.nowMs();
+    const overdue = orphans.filter(({ isOverdue }) => isOverdue).map(({ record }) => record.id);
+    overdueSince = new Map(overdue.map((id) => [id, overdueSince.get(id) ?? nowMs]));
+  };
+  const isGivenUp = (orphan: Orphan): boolean =>
+    isPastItsTime(orphan) &&
+    deps.clock.nowMs() - (overdueSince.get(orphan.record.id) ?? Number.POSITIVE_INFINITY) >= OVERDUE_SEEN_MS;
+
+  /** Whether it is left to its worker. */
+  const hasOwner = async (orphan: Orphan): Promise<boolean> => {
+    if (orphan.isOverdue) return !isGivenUp(orphan);
+    const { workerId } = orphan.record;
+    return workerId === deps.workerId || (workerId !== null && !(await deps.deadWorkers.isDead(workerId)));
+  };
 
   const isStopped = async (orphan: Orphan, liveEngines: ReadonlySet<string>): Promise<boolean> => {
     const { record, engineId } = orphan;
@@ -65,20 +90,23 @@ export function createReconcileCommands(deps: {
 
   const endOne = async (orphan: Orphan, liveEngines: ReadonlySet<string>): Promise<boolean> => {
     const { record } = orphan;
-    if (record.workerId === deps.workerId) return false;
-    if (record.workerId !== null && !(await deps.deadWorkers.isDead(record.workerId))) return false;
+    if (await hasOwner(orphan)) return false;
     if (!(await isStopped(orphan, liveEngines))) return false;
-    const result = unstartedResult(lost("the worker that ran it is gone and nothing proves the end"));
-    if (!(await deps.leases.declareLost(record.id, record.fence ?? "", result))) return false;
+    const why = orphan.isOverdue
+      ? "what its worker wrote of the end was lost"
+      : "the worker that ran it is gone";
+    const result = unstartedResult(lost(`${why} and nothing proves the end`));
+    if (!(await deps.leases.declareLost(record.id, record.fence ?? "", result, deps.overdueMs))) return false;
     deps.metrics.count("bailiff_commands_lost_total");
     deps.metrics.count("bailiff_commands_finished_total", { outcome: "lost", effect: "unknown" });
-    deps.log.error({ command_id: record.id, worker_id: record.workerId }, "command lost: its worker is gone");
+    deps.log.error({ command_id: record.id, worker_id: record.workerId }, `command lost: ${why}`);
     return true;
   };
 
   const endLost = async (): Promise<number> => {
     const liveEngines = await deps.leases.liveEngines();
-    const orphans = [...(await deps.leases.orphaned(BATCH))];
+    const orphans = [...(await deps.leases.orphaned(BATCH, deps.overdueMs))];
+    seeOverdue(orphans);
     let ended = 0;
     // A worker's death leaves many at once, and an engine that is slow to remove one must not hold up the rest.
     const takeNext = async (): Promise<void> => {

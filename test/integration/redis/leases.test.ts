@@ -73,6 +73,33 @@ describe("leases", () => {
     expect(await fixture.leases.orphaned(1)).toHaveLength(1);
   });
 
+  it("do not keep what was dispatched longer ago than anything may take, whose end was written and lost", async () => {
+    const session = aSession();
+    await fixture.sessions.create(session);
+    await beat("wrk_a", "engine-1");
+    const [old, recent] = await Promise.all([admitQueued(fixture, session), admitQueued(fixture, session)]);
+    for (const { record } of [old, recent]) {
+      const claim = { commandId: record.id, workerId: "wrk_a", containerId: "c", seen: null };
+      await fixture.commands.claim({ ...claim, fence: `fen_${record.id}` });
+    }
+    const HOUR_MS = 3_600_000;
+    const prefix = `{bailiff:${fixture.deployment}}`;
+    await fixture.redis.hincrby(`${prefix}:cmd:${old.record.id}`, "dispatchedAtMs", -2 * HOUR_MS);
+    await fixture.redis.zincrby(`${prefix}:dispatched`, -2 * HOUR_MS, old.record.id);
+    expect(await fixture.leases.orphaned(10)).toEqual([]);
+    const found = await fixture.leases.orphaned(10, HOUR_MS);
+    expect(found.map(({ record, isOverdue }) => [record.id, isOverdue])).toEqual([[old.record.id, true]]);
+    const verdict = unstartedResult(lost("its end was lost"));
+    for (const { record } of [old, recent]) {
+      const fence = `fen_${record.id}`;
+      expect(await fixture.leases.declareLost(record.id, fence, verdict)).toBe(false);
+      const isOld = record.id === old.record.id;
+      expect(await fixture.leases.declareLost(record.id, fence, verdict, HOUR_MS)).toBe(isOld);
+      expect(await fixture.commands.finish(record.id, fence, aCompletedResult())).toBe(!isOld);
+    }
+    expect((await fixture.commands.get(old.record.id))?.result?.outcome).toBe("lost");
+  });
+
   it("of workers long gone are forgotten", async () => {
     await beat("wrk_old", "engine-1", -2 * 24 * 3_600_000);
     await beat("wrk_new", "engine-2");
@@ -192,6 +219,8 @@ describe("clocks that disagree", () => {
       workerId: null,
       claimToSendMs: 3_000,
       graceMs: 2_000,
+      overdueMs: 24 * 3_600_000,
+      clock: { nowMs: () => Date.now() },
       log: silentLog,
       metrics: silentMetrics,
     });

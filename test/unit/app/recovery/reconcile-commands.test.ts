@@ -23,9 +23,10 @@ const orphan = (
   } as unknown as CommandRecord,
   engineId: given.engineId === undefined ? "engine-here" : given.engineId,
   dispatchedForMs: given.dispatchedForMs ?? 10_000,
+  isOverdue: given.isOverdue ?? false,
 });
 
-/** One round; answers the order of what was done. */
+/** One round, or one at each of the times; answers the order of what was done. */
 async function round(
   orphans: readonly Orphan[],
   given: {
@@ -33,6 +34,7 @@ async function round(
     dead?: (workerId: string) => boolean;
     liveEngines?: readonly string[];
     unqueued?: readonly string[];
+    atMs?: readonly number[];
   } = {},
 ): Promise<string[]> {
   const trace: string[] = [];
@@ -49,7 +51,8 @@ async function round(
     enqueue: async (_pool: string, { commandId }: { commandId: string }) =>
       void trace.push(`queued ${commandId}`),
   } as unknown as CommandQueue;
-  await createReconcileCommands({
+  let nowMs = 0;
+  const reconcile = createReconcileCommands({
     leases,
     deadWorkers: {
       renewed: () => {},
@@ -72,9 +75,12 @@ async function round(
     workerId: "wrk_me",
     claimToSendMs: CLAIM_TO_SEND_MS,
     graceMs: GRACE_MS,
+    overdueMs: 10 * WHOLE_TIME_MS,
+    clock: { nowMs: () => nowMs },
     log: silentLog,
     metrics: silentMetrics,
-  })();
+  });
+  for (nowMs of given.atMs ?? [0]) await reconcile();
   return trace;
 }
 
@@ -85,6 +91,20 @@ test("lost is said behind the removal of the one container that could have the a
 test("nobody condemns a worker whose death is not confirmed, or itself", async () => {
   expect(await round([orphan()], { dead: () => false })).toEqual([]);
   expect(await round([orphan({ workerId: "wrk_me" })])).toEqual([]);
+});
+
+test("what is dispatched far beyond its time is lost whoever lives, but not before its worker had a minute to say how it ended", async () => {
+  for (const workerId of ["wrk_alive", "wrk_me"]) {
+    const overdue = orphan({ workerId, isOverdue: true, dispatchedForMs: 20 * WHOLE_TIME_MS });
+    const living = { dead: () => false };
+    expect(await round([overdue], { ...living, atMs: [0, 30_000, 59_999] })).toEqual([]);
+    expect(await round([overdue], { ...living, atMs: [0, 60_000] })).toEqual([
+      "removed container-of-cmd_1",
+      "lost cmd_1",
+    ]);
+    const young = orphan({ workerId, isOverdue: true });
+    expect(await round([young], { ...living, atMs: [0, 60_000, 120_000] })).toEqual([]);
+  }
 });
 
 test("an engine that does not remove keeps the verdict until the command's whole time is over, and no longer (FB-22)", async () => {
