@@ -4,13 +4,14 @@ import type { CommandPage } from "../../ports/command-store.js";
 import type { Keys } from "./keys.js";
 import { runPipeline } from "./pipeline.js";
 import { readListed } from "./read-listed.js";
+import { isKnownFormat } from "./record-format.js";
 import { orUnavailable } from "./store-failure.js";
 
 /** How many ids one listing looks at for a state before it answers with a cursor. */
 const LIST_SCAN_LIMIT = 2_000;
 const LIST_SCAN_BATCH = 200;
 
-/** One page of the commands in an index, newest first; of those alone whose `field` is `wanted`, unless that is null. */
+/** One page of the commands in an index, newest first; of those alone whose `field` is `wanted`, unless that is null. Without those of a newer format. */
 export async function listRecords(
   redis: Redis,
   keys: Keys,
@@ -31,9 +32,13 @@ export async function listRecords(
       redis.zrevrangebylex(index, after === null ? "+" : `(${after}`, "-", "LIMIT", 0, LIST_SCAN_BATCH),
     );
     const pipeline = redis.pipeline();
-    for (const id of ids) pipeline.hget(keys.command(id), field);
-    const values = (await runPipeline(pipeline)) as (string | null)[];
-    const matching = ids.filter((_, i) => values[i] !== null && (wanted === null || values[i] === wanted));
+    for (const id of ids) pipeline.hmget(keys.command(id), field, "formatVersion");
+    const seen = (await runPipeline(pipeline)) as (string | null)[][];
+    const matching = ids.filter((_, i) => {
+      const [value = null, formatVersion = null] = seen[i] ?? [];
+      // What a newer version wrote must not hide everything else.
+      return value !== null && (wanted === null || value === wanted) && isKnownFormat({ formatVersion });
+    });
     const looked = matching.slice(0, limit - records.length);
     for (const record of await readListed(redis, keys, looked)) {
       // A session's id is not yet a right to see its commands.

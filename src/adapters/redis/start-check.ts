@@ -42,6 +42,12 @@ export async function startCheck(
       "Redis has fewer replicas than redis.wait_replicas: no command is dispatched until it has them",
     );
   }
+  if (replicas > 0 && waitReplicas === 0) {
+    log.warn(
+      { replicas },
+      "Redis has replicas, and no claim waits for them: a failover to one may run a command twice; set redis.wait_replicas",
+    );
+  }
   const appendOnly = facts.get("aof_enabled") === "1";
   const save = await setting(redis, "save");
   if (!appendOnly && (save === null || save === "")) {

@@ -3,7 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { replicatedScript } from "../../../src/adapters/redis/replicated-script.js";
 import { defineScripts } from "../../../src/adapters/redis/scripts.js";
 import { StoreUnavailable } from "../../../src/ports/command-store.js";
-import { admitQueued, aSession, claimFor, freshId, openStoreFixture } from "../../support/redis-fixtures.js";
+import {
+  admitQueued,
+  aSession,
+  claimFor,
+  freshId,
+  openStoreFixture,
+  silentLog,
+} from "../../support/redis-fixtures.js";
 import { type RedisServer, startRedisServer } from "../../support/redis-server.js";
 import { until } from "../../support/until.js";
 
@@ -45,6 +52,19 @@ describe("a claim that waits for a replica", () => {
     await expect(broken("heartbeat", names, heartbeat)).rejects.toThrow(StoreUnavailable);
     await whole("heartbeat", names, heartbeat);
     connection.disconnect();
+  });
+
+  it("is missed, in a warning, where there are replicas and nobody waits for them, or fewer than are waited for", async () => {
+    const warned = async (waitReplicas: number) => {
+      const warnings: string[] = [];
+      const log = { ...silentLog, warn: (_: object, text: string) => void warnings.push(text) };
+      const fixture = await openStoreFixture(primary, { endpoint: { url: primary.url, waitReplicas }, log });
+      await fixture.close();
+      return warnings.join();
+    };
+    expect(await warned(0)).toMatch(/may run a command twice; set redis.wait_replicas/);
+    expect(await warned(1)).toBe("");
+    expect(await warned(2)).toMatch(/fewer replicas than redis.wait_replicas/);
   });
 
   it("is refused where no replica has it in time, so that its argv is not sent, and void when it is given back", async () => {

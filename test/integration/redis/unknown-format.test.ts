@@ -99,6 +99,9 @@ describe("a record of a format that this version does not know", () => {
     }
     await renew(newerAsked.id);
 
+    const query = { tenant: session.tenant, sessionId: null, state: null, limit: 10, cursor: null };
+    const listed = (await fixture.commands.list(query)).records.map(({ id }) => id);
+    expect(listed.sort()).toEqual([queued.record.id, gone.record.id, asked.id].sort());
     expect((await fixture.leases.unqueued(0, 10)).map(({ id }) => id)).toEqual([queued.record.id]);
     expect((await fixture.leases.orphaned(10)).map(({ record }) => record.id)).toEqual([gone.record.id]);
     const expire = createExpireApprovals({ ...fixture, log: silentLog, metrics: silentMetrics });
