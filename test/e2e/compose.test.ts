@@ -64,7 +64,7 @@ describe("the installation of docker-compose.yml", () => {
   test("is found in order by bailiff doctor", async () => {
     const lines = (await installation.page("deployment", "Check")).trim().split("\n");
     expect(lines.filter((line) => !line.startsWith("ok "))).toEqual([]);
-    expect(lines).toHaveLength(9);
+    expect(lines).toHaveLength(10);
   });
 
   test("gives no service a capability, a writable root or new privileges, and the engine's socket to workers alone", async () => {
