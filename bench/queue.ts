@@ -39,7 +39,7 @@ export const queue: Benchmark = {
 
     const last = await one();
     const keys = createKeys(foundation.config.deployment);
-    const sizeOf = async (key: string) => (await redis.memory("USAGE", key)) ?? 0;
+    const sizeOf = async (key: string) => (await redis.memory("USAGE", key, "SAMPLES", 0)) ?? 0;
     const record = await sizeOf(keys.command(last.id));
     const envelope = await sizeOf(keys.envelope(last.pool, last.id));
 
