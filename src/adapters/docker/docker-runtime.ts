@@ -87,9 +87,14 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
 
   const newName = (): string => `bailiff-${deploymentId}-${randomBytes(10).toString("hex")}`;
 
-  /** Removes what a failed preparation may have made; what this can't remove, the sweeper finds by its labels. */
-  const cleanUp = (container: string): Promise<void> => {
-    const cleaning = removeContainer(engine, container)
+  /**
+   * Removes what a failed preparation may have made, once the engine is through with making it: before that a removal finds
+   * nothing. What this can't remove, the sweeper finds by its labels.
+   */
+  const cleanUp = (container: string, creating: Promise<unknown>): Promise<void> => {
+    const cleaning = creating
+      .catch(() => {})
+      .then(() => removeContainer(engine, container))
       .catch((error: unknown) => {
         const { code, operation } = engineFault("remove", error);
         log.warn({ container, code, operation }, "a container is left to the sweeper");
@@ -116,8 +121,18 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
     const began = performance.now();
     let container = name;
     let channel: InitChannel | null = null;
+    let creating: Promise<unknown> = Promise.resolve();
     try {
-      container = await engine.create(name, spec, signal);
+      container = await callWithDeadline({
+        operation: "create",
+        deadlineMs: deadlines.createMs,
+        signal,
+        call: () => {
+          const asked = engine.create(name, spec);
+          creating = asked;
+          return asked;
+        },
+      });
       const created = container;
       const attached = createInitChannel(await engine.attach(created, signal));
       channel = attached;
@@ -151,8 +166,9 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
       const madeNothing =
         fault.operation === "ping" || (fault.operation === "create" && fault.code === "image_missing");
       if (!madeNothing) {
-        const cleaning = cleanUp(container);
-        if (fault.code !== "deadline" && fault.code !== "unreachable") await cleaning;
+        const cleaning = cleanUp(container, creating);
+        // Nor by who gave up, while the engine still has the create.
+        if (fault.code !== "deadline" && fault.code !== "unreachable" && !signal.aborted) await cleaning;
       }
       throw fault;
     }

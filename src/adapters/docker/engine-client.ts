@@ -64,8 +64,11 @@ export interface EngineClient {
   /** Null when the image is not there. */
   image(reference: string, signal: AbortSignal | null): Promise<ImageFacts | null>;
   networkExists(name: string): Promise<boolean>;
-  /** The id. After a fault other than a plain refusal the container may exist all the same, by its name. */
-  create(name: string, spec: ContainerSpec, signal: AbortSignal): Promise<string>;
+  /**
+   * The id. After a fault other than a plain refusal the container may exist all the same, by its name. Nobody can give it
+   * up: the engine finishes it even so, and until then knows no such name.
+   */
+  create(name: string, spec: ContainerSpec): Promise<string>;
   /** The hijacked connection: writes reach stdin exactly, reads are the multiplexed output. */
   attach(container: string, signal: AbortSignal): Promise<Duplex>;
   start(container: string, signal: AbortSignal): Promise<void>;
@@ -266,8 +269,8 @@ export function createEngineClient({ socketPath, deadlines, metrics }: EngineCli
         repeatable,
       );
     },
-    create(name, spec, signal) {
-      return ask("create", deadlines.createMs, signal, async (docker, abortSignal) => {
+    create(name, spec) {
+      return ask("create", deadlines.createMs, null, async (docker, abortSignal) => {
         // Without _query dockerode would repeat the whole body in the URL.
         const options = { _query: { name }, _body: spec, abortSignal };
         return (await docker.createContainer(options)).id;

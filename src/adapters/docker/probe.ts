@@ -112,7 +112,7 @@ async function seesInit(
   };
   const name = newName();
   try {
-    await engine.create(name, alone, new AbortController().signal);
+    await engine.create(name, alone);
     return true;
   } catch (error) {
     return engineFault("create", error).code !== "mount_refused";

@@ -117,14 +117,6 @@ describe("a container that can't be made", () => {
       code: "refused",
     });
   });
-
-  it("because its caller gave up is cleaned away", async () => {
-    const purpose = bench.purpose(await bench.workspace());
-    const caller = new AbortController();
-    const preparing = bench.runtime.prepare(purpose, caller.signal);
-    setTimeout(() => caller.abort(), 150);
-    await expect(preparing).rejects.toMatchObject({ code: "not_ready" });
-  });
 });
 
 describe("an image's own wishes", () => {
