@@ -54,6 +54,7 @@ export function createSimulatedRuntime(containerMs: number): ContainerRuntime {
       problems: [],
       warnings: [],
     }),
+    settled: async () => undefined,
     close: async () => undefined,
   };
 }

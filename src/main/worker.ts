@@ -260,18 +260,14 @@ export async function startWorker(
       clearTimeout(lastMoment);
       endOffers();
       await endCancels();
-      await within(TIDY_LIMIT_MS, async () => {
-        await Promise.all([
-          ...[sweep, keepWarm, ...recovery].map((each) => each.stop()),
-          containers.settled(),
-        ]);
-        // Containers whose making was given up are removed once the engine has made them.
-        await runtime.close();
-      });
+      await within(TIDY_LIMIT_MS, () =>
+        Promise.all([...[sweep, keepWarm, ...recovery].map((each) => each.stop()), containers.settled()]),
+      );
       await heartbeat.stop();
       // Without Redis the lease ends by itself.
       await stores.leases.leave(workerId).catch(() => undefined);
       await Promise.all(consumers.map((consumer) => consumer.close()));
+      await within(1_000, () => runtime.close());
     },
   };
 }

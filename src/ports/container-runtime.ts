@@ -131,5 +131,7 @@ export interface ContainerRuntime {
   remove(containerId: string): Promise<void>;
   /** Whether limits are enforceable, images present, and the workspaces root is the one the engine sees. */
   probe(profiles: readonly RuntimeProfile[], workspacesRoot: string): Promise<EngineProbe>;
+  /** Resolves once what given-up preparations may have made is removed, or left to the sweeper. */
+  settled(): Promise<void>;
   close(): Promise<void>;
 }

@@ -207,6 +207,9 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
         workspacesRoot,
       );
     },
+    async settled() {
+      await Promise.all(cleanups);
+    },
     async close() {
       await Promise.all(cleanups);
       engine.close();

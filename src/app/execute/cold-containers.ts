@@ -12,7 +12,7 @@ export interface ColdContainers extends ContainerLease {
   askedFor(): number;
   /** Removes and says when that is over, done or given up to the sweeper; never rejects. */
   remove(container: ReadyContainer): Promise<void>;
-  /** Resolves when every container handed out so far is removed or given up to the sweeper. */
+  /** Resolves when every container made so far, handed out or given up, is removed or left to the sweeper. */
   settled(): Promise<void>;
   /** Containers that are leased or still being removed: the sweeper leaves them alone. */
   containerIds(): ReadonlySet<string>;
@@ -108,7 +108,7 @@ export function createColdContainers(deps: {
     remove,
     dispose: (container) => void remove(container),
     async settled() {
-      await Promise.all(removals.values());
+      await Promise.all([...removals.values(), deps.runtime.settled()]);
     },
     containerIds: () => held,
     unremoved() {

@@ -16,6 +16,7 @@ function heldRuntime() {
   const pending: { resolve: () => void; reject: (error: Error) => void }[] = [];
   let made = 0;
   const runtime = {
+    settled: async () => undefined,
     prepare: () =>
       new Promise<ReadyContainer>((resolve, reject) => {
         made += 1;

@@ -84,6 +84,7 @@ function createWorld() {
   const told: string[] = [];
 
   const runtime = {
+    settled: async () => undefined,
     prepare: (purpose: ContainerPurpose, signal: AbortSignal) =>
       new Promise<ReadyContainer>((resolve, reject) => {
         made += 1;
