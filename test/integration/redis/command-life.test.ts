@@ -150,7 +150,7 @@ describe("the life of a command in Redis", () => {
     expect((await commands.get(record.id))?.result).toEqual(verdict);
   });
 
-  it("puts a command back into the queue once per fence, and voids a fence that never claimed", async () => {
+  it("puts a command back into the queue once per fence, and never lets a fence that was given back claim", async () => {
     const { commands, sessions } = fixture;
     const session = aSession({ grant: { dispatchesLeft: 1 } });
     await sessions.create(session);
@@ -160,8 +160,11 @@ describe("the life of a command in Redis", () => {
     expect(await commands.giveBack(record.id, "fen_a")).toBe(true);
     expect(await commands.giveBack(record.id, "fen_a")).toBe(true);
     expect(await commands.get(record.id)).toEqual(record);
-    expect(await commands.giveBack(record.id, "fen_late")).toBe(false);
-    expect(await claimFor(fixture, record.id, "fen_late")).toEqual({ kind: "not_queued", state: "queued" });
+    // Claims of several attempts may be on their way together, on a connection that waits for replicas.
+    const late = ["fen_late_1", "fen_late_2", "fen_late_3"];
+    for (const fence of late) expect(await commands.giveBack(record.id, fence)).toBe(false);
+    for (const fence of [...late, "fen_a", "fen_b"])
+      expect(await claimFor(fixture, record.id, fence)).toEqual({ kind: "not_queued", state: "queued" });
     expect((await claimFor(fixture, record.id, "fen_c")).kind).toBe("claimed");
     expect((await sessions.get("acme", session.id))?.grant.dispatchesLeft).toBe(0);
   });

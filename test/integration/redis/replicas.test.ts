@@ -86,6 +86,42 @@ describe("a claim that waits for a replica", () => {
     await fixture.close();
   });
 
+  it("dispatches under no fence that was given back, however late it comes through behind others' waits", async () => {
+    const fixture = await openStoreFixture(primary, { endpoint: { url: primary.url, waitReplicas: 1 } });
+    const session = aSession();
+    await fixture.sessions.create(session);
+    const ids: string[] = [];
+    for (let at = 0; at < 8; at += 1) ids.push((await admitQueued(fixture, session)).record.id);
+    const givenBack = new Set<string>();
+    replica.pause();
+    const endMs = performance.now() + 9_000;
+    // What a worker does with each; the claims wait for the replica in one line and stay in it when they are given up.
+    const attempts = async (id: string) => {
+      while (performance.now() < endMs) {
+        const fence = freshId("fen");
+        const answer = await claimFor(fixture, id, fence).catch(() => null);
+        expect(answer?.kind).not.toBe("claimed");
+        await fixture.commands.giveBack(id, fence);
+        givenBack.add(fence);
+      }
+    };
+    try {
+      await Promise.all(ids.map(attempts));
+    } finally {
+      replica.resume();
+    }
+    // Answered behind all that was in the line.
+    await until(async () =>
+      claimFor(fixture, ids[0] ?? "").then(
+        () => true,
+        () => false,
+      ),
+    );
+    expect(givenBack.size).toBeGreaterThan(ids.length);
+    for (const id of ids.slice(1)) expect(await fixture.commands.get(id)).toMatchObject({ state: "queued" });
+    await fixture.close();
+  });
+
   it("stands after the primary was killed: no command is dispatched a second time", async () => {
     const endpoint = { url: primary.url, waitReplicas: 1 };
     const fixture = await openStoreFixture(primary, { endpoint });

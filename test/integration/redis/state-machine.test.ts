@@ -43,7 +43,8 @@ interface ModelCommand {
   /** Who ended it: a fence, or the name of a step. */
   endedBy: string | null;
   givenBack: string | null;
-  voided: string | null;
+  /** Fences that were given back, whether or not they had claimed. */
+  voided: Set<string>;
 }
 interface Model {
   commands: Map<string, ModelCommand>;
@@ -58,7 +59,7 @@ interface Real {
 }
 type Step = fc.AsyncCommand<Model, Real, true>;
 
-const FENCES = ["fen_a", "fen_b", "fen_c"];
+const FENCES = ["fen_a", "fen_b", "fen_c", "fen_d", "fen_e"];
 
 /** The step of the table, if the table has it. */
 function move(command: ModelCommand, transition: Transition): boolean {
@@ -113,7 +114,7 @@ const admit = (state: "queued" | "awaiting_approval") =>
         cancelRequested: false,
         endedBy: null,
         givenBack: null,
-        voided: null,
+        voided: new Set(),
       });
     }
   });
@@ -129,7 +130,7 @@ const claim = (nth: number, fence: string) =>
     });
     if (command.state === "dispatched" && command.fence === fence) {
       expect(answer.kind).toBe("claimed");
-    } else if (stateAfter(command.state, "dispatch") === null || command.voided === fence) {
+    } else if (stateAfter(command.state, "dispatch") === null || command.voided.has(fence)) {
       expect(answer).toEqual({ kind: "not_queued", state: command.state });
     } else if (!model.isSessionThere) {
       expect(answer).toEqual({ kind: "not_queued", state: "finished" });
@@ -147,6 +148,7 @@ const claim = (nth: number, fence: string) =>
 const giveBack = (nth: number, fence: string) =>
   onCommand(`give back ${fence}`, nth, async (id, command, model) => {
     const answer = await fixture.commands.giveBack(id, fence);
+    if (command.state !== "finished") command.voided.add(fence);
     if (command.givenBack === fence) {
       expect(answer).toBe(true);
     } else if (command.state === "dispatched" && command.fence === fence) {
@@ -162,7 +164,6 @@ const giveBack = (nth: number, fence: string) =>
       }
     } else {
       expect(answer).toBe(false);
-      if (command.state === "queued") command.voided = fence;
     }
   });
 

@@ -8,11 +8,11 @@ local worker, fence, container = arg(1), arg(2), arg(3)
 local cancelled_result, denied_result = arg(4), arg(5)
 local seen_version, label, expired_result = arg(6), arg(7), arg(8)
 
-local current = redis.call('HMGET', record, 'state', 'fence', 'voidFence', 'cancelRequested', 'cancelResult', 'tag')
+local current = redis.call('HMGET', record, 'state', 'fence', 'void:' .. fence, 'cancelRequested', 'cancelResult', 'tag')
 local state = current[1]
 if not state then return { 'not_queued', 'missing' } end
 if state == 'dispatched' and current[2] == fence then return { 'claimed', redis.call('HGETALL', record) } end
-if state ~= 'queued' or current[3] == fence then return { 'not_queued', state } end
+if state ~= 'queued' or current[3] then return { 'not_queued', state } end
 if current[4] == '1' or redis.call('EXISTS', session) == 0 then
   conclude('queued', 'cancel', current[5] or cancelled_result, '', true)
   return { 'not_queued', 'finished' }
