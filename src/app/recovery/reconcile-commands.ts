@@ -13,7 +13,7 @@ const BATCH = 100;
 const REMOVALS_AT_ONCE = 8;
 /** A queued record this old without an envelope is not about to get one from its API process. */
 const UNQUEUED_AFTER_MS = 10_000;
-/** A worker that could not reach Redis may still have the end of an overdue command, and gets so long to write it. */
+/** A worker that could not reach Redis may still have the end of an overdue command, and gets so long beyond the command's own time to write it. */
 const OVERDUE_SEEN_MS = 60_000;
 
 /** The engine a process can remove containers on. */
@@ -47,8 +47,10 @@ export function createReconcileCommands(deps: {
   readonly log: Log;
   readonly metrics: Metrics;
 }): () => Promise<{ lost: number; requeued: number }> {
-  const isPastItsTime = ({ record, dispatchedForMs }: Orphan): boolean =>
-    dispatchedForMs > deps.claimToSendMs + record.request.timeoutMs + 2 * deps.graceMs;
+  /** The whole time that a dispatched command may take. */
+  const ownTimeMs = ({ record }: Orphan): number =>
+    deps.claimToSendMs + record.request.timeoutMs + 2 * deps.graceMs;
+  const isPastItsTime = (orphan: Orphan): boolean => orphan.dispatchedForMs > ownTimeMs(orphan);
 
   /** Since when each overdue command has been seen here in every round. */
   let overdueSince = new Map<string, number>();
@@ -57,9 +59,14 @@ export function createReconcileCommands(deps: {
     const overdue = orphans.filter(({ isOverdue }) => isOverdue).map(({ record }) => record.id);
     overdueSince = new Map(overdue.map((id) => [id, overdueSince.get(id) ?? nowMs]));
   };
+  /**
+   * Seen for as long as the command could take: a suspended machine or a step of Redis's clock makes all that runs overdue at
+   * once, and what it waits for has its whole time left then.
+   */
   const isGivenUp = (orphan: Orphan): boolean =>
     isPastItsTime(orphan) &&
-    deps.clock.nowMs() - (overdueSince.get(orphan.record.id) ?? Number.POSITIVE_INFINITY) >= OVERDUE_SEEN_MS;
+    deps.clock.nowMs() - (overdueSince.get(orphan.record.id) ?? Number.POSITIVE_INFINITY) >=
+      ownTimeMs(orphan) + OVERDUE_SEEN_MS;
 
   /** Whether it is left to its worker. */
   const hasOwner = async (orphan: Orphan): Promise<boolean> => {
@@ -96,7 +103,9 @@ export function createReconcileCommands(deps: {
       ? "what its worker wrote of the end was lost"
       : "the worker that ran it is gone";
     const result = unstartedResult(lost(`${why} and nothing proves the end`));
-    if (!(await deps.leases.declareLost(record.id, record.fence ?? "", result, deps.overdueMs))) return false;
+    // A worker that lives again after all keeps what is not overdue.
+    const overdueMs = orphan.isOverdue ? deps.overdueMs : undefined;
+    if (!(await deps.leases.declareLost(record.id, record.fence ?? "", result, overdueMs))) return false;
     deps.metrics.count("bailiff_commands_lost_total");
     deps.metrics.count("bailiff_commands_finished_total", { outcome: "lost", effect: "unknown" });
     deps.log.error({ command_id: record.id, worker_id: record.workerId }, `command lost: ${why}`);

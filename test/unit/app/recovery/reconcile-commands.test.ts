@@ -93,17 +93,17 @@ test("nobody condemns a worker whose death is not confirmed, or itself", async (
   expect(await round([orphan({ workerId: "wrk_me" })])).toEqual([]);
 });
 
-test("what is dispatched far beyond its time is lost whoever lives, but not before its worker had a minute to say how it ended", async () => {
+test("what is dispatched far beyond its time is lost whoever lives, but not before it was seen so for its own time and a minute", async () => {
   for (const workerId of ["wrk_alive", "wrk_me"]) {
     const overdue = orphan({ workerId, isOverdue: true, dispatchedForMs: 20 * WHOLE_TIME_MS });
     const living = { dead: () => false };
-    expect(await round([overdue], { ...living, atMs: [0, 30_000, 59_999] })).toEqual([]);
-    expect(await round([overdue], { ...living, atMs: [0, 60_000] })).toEqual([
+    expect(await round([overdue], { ...living, atMs: [0, 60_000, WHOLE_TIME_MS + 59_999] })).toEqual([]);
+    expect(await round([overdue], { ...living, atMs: [0, WHOLE_TIME_MS + 60_000] })).toEqual([
       "removed container-of-cmd_1",
       "lost cmd_1",
     ]);
     const young = orphan({ workerId, isOverdue: true });
-    expect(await round([young], { ...living, atMs: [0, 60_000, 120_000] })).toEqual([]);
+    expect(await round([young], { ...living, atMs: [0, 60_000, 20 * WHOLE_TIME_MS] })).toEqual([]);
   }
 });
 
