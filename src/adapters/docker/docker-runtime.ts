@@ -91,9 +91,12 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
    * Removes what a failed preparation may have made, once the engine is through with making it: before that a removal finds
    * nothing. What this can't remove, the sweeper finds by its labels.
    */
-  const cleanUp = (container: string, creating: Promise<unknown>): Promise<void> => {
+  const cleanUp = (container: string, creating: Promise<unknown>, isGivenUp: boolean): Promise<void> => {
     const cleaning = creating
-      .catch(() => {})
+      .catch((error: unknown) => {
+        // Silent for so long since: who gave up, such as a worker that ends, is not kept for a second deadline.
+        if (isGivenUp && engineFault("create", error).code === "deadline") throw error;
+      })
       .then(() => removeContainer(engine, container))
       .catch((error: unknown) => {
         const { code, operation } = engineFault("remove", error);
@@ -166,7 +169,7 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
       const madeNothing =
         fault.operation === "ping" || (fault.operation === "create" && fault.code === "image_missing");
       if (!madeNothing) {
-        const cleaning = cleanUp(container, creating);
+        const cleaning = cleanUp(container, creating, signal.aborted);
         // Nor by who gave up, while the engine still has the create.
         if (fault.code !== "deadline" && fault.code !== "unreachable" && !signal.aborted) await cleaning;
       }
