@@ -72,6 +72,9 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
   /** What images declare never changes under a digest, so it is asked once. */
   const declarations = new Map<string, Promise<ImageDeclarations>>();
   const cleanups = new Set<Promise<void>>();
+  const settled = async (): Promise<void> => {
+    await Promise.all(cleanups);
+  };
 
   const declarationsOf = (image: string): Promise<ImageDeclarations> => {
     const known = declarations.get(image);
@@ -128,7 +131,8 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
     try {
       container = await callWithDeadline({
         operation: "create",
-        deadlineMs: deadlines.createMs,
+        // Beyond the deadlines inside: this one only lets go who gives up.
+        deadlineMs: deadlines.pingMs + deadlines.createMs,
         signal,
         call: () => {
           const asked = engine.create(name, spec);
@@ -210,11 +214,9 @@ export function createDockerRuntime(deps: DockerRuntimeDeps): ContainerRuntime {
         workspacesRoot,
       );
     },
-    async settled() {
-      await Promise.all(cleanups);
-    },
+    settled,
     async close() {
-      await Promise.all(cleanups);
+      await settled();
       engine.close();
     },
   };

@@ -8,8 +8,7 @@ local current = redis.call('HMGET', record, 'state', 'fence', 'givenBack', 'canc
 local state = current[1]
 if not state then return 0 end
 if current[3] == fence then return 1 end
--- For good, and of each fence: claims may still be on their way on a connection that is slower than this one, or be sent
--- once more when it is back, while the command was taken and given back again under others.
+-- For good, and of each fence: where claims wait for replicas, several of one command may be on their way together.
 if state ~= 'finished' then redis.call('HSET', record, 'void:' .. fence, '1') end
 if state ~= 'dispatched' or current[2] ~= fence then return 0 end
 if current[4] == '1' then
